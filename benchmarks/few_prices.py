@@ -21,7 +21,6 @@ seed.
 
 from __future__ import annotations
 
-import functools
 import math
 import sys
 import time
@@ -48,7 +47,6 @@ from gdp_grappler.placers.partitioning import partitioning
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import staged_search
-from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import native_drawer
@@ -93,24 +91,18 @@ def _rows(task: str, priced: int, seeds: int) -> list[_Row]:
       list(
           annealing_placer.starting_points(problem, default_placer.ANCHORS,
                                            np.random.default_rng(0)).values()))
+  network_models = staged_search.models_of(shipped_moves.network())
   rows = []
   for seed in range(seeds):
     row: _Row = {'task': task, 'seed': seed, 'best_of_s': best_s}
-    for name, network in (('plain', None), ('chosen', shipped_moves.network())):
+    for name, models in (('plain', staged_search.no_model), ('chosen',
+                                                             network_models)):
       found, = staged_search.search(problem, starts,
                                     np.random.default_rng(seed),
-                                    search_budget.SearchBudget(priced),
-                                    functools.partial(_model, network))
+                                    search_budget.SearchBudget(priced), models)
       row[f'{name}_s'] = seconds(found)
     rows.append(row)
   return rows
-
-
-def _model(network: move_network.MoveNetwork | None,
-           problem: placer_lib.Problem) -> move_filter.MoveFilter | None:
-  if network is None:
-    return None
-  return move_filter.MoveFilter(problem, network)
 
 
 def _cost(task: str, seeds: int) -> list[_Row]:

@@ -34,7 +34,7 @@ from gdp_grappler.placers.search import annealing
 from gdp_grappler.placers.search import priority_annealing
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
-from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.moves import moves
 from gdp_grappler.placers.search.moves import shipped_moves
 from gdp_grappler.problems import reading
@@ -79,8 +79,9 @@ def _search(
     ordered: bool
 ) -> annealing.Annealing | priority_annealing.PriorityAnnealing:
   rng = np.random.default_rng(seed)
-  model = (move_filter.MoveFilter(problem, shipped_moves.network())
-           if way == 'chosen' else None)
+  models = (staged_search.models_of(shipped_moves.network())
+            if way == 'chosen' else staged_search.no_model)
+  model = models(problem)
   own = moves.Moves(problem, _LOOSE if way == 'loose' else moves.Moves.kinds)
   if not ordered:
     return annealing.Annealing(problem, starts, rng, model, own)

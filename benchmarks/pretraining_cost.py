@@ -24,7 +24,7 @@ from benchmarks import tables
 from gdp_grappler import extras
 from gdp_grappler import progress
 from gdp_grappler.features.moves import schema
-from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import ray_machines
 from placer_model.pretraining import learner as learner_lib
@@ -85,7 +85,7 @@ def _measure(config: pretrain_config.PretrainConfig, count: int) -> _Measured:
   log = logs.joined(found)
   rng = np.random.default_rng(0)
   learner = learner_lib.Learner(
-      learner_lib.first_network(schema.names(move_filter.KINDS), log,
+      learner_lib.first_network(schema.names(move_scoring.KINDS), log,
                                 config.hidden, rng), config)
   begin = time.process_time()
   learner.learn(log, rng)

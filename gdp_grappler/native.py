@@ -13,6 +13,8 @@ import json
 import pathlib
 from typing import Any, Mapping, Sequence
 
+import numpy as np
+
 from gdp_grappler import errors
 
 LIB_DIR = pathlib.Path(__file__).parent / 'lib'
@@ -69,6 +71,42 @@ def declare(library: ctypes.CDLL,
   for name, (result, arguments) in functions.items():
     function = getattr(library, name)
     function.restype, function.argtypes = result, arguments
+
+
+# Make arrays of a type of C, with their elements one after the other.
+i32, i64, f64, u8 = (functools.partial(np.ascontiguousarray, dtype=dtype)
+                     for dtype in (np.int32, np.int64, np.float64, np.uint8))
+
+
+def struct(**fields: int | float | np.ndarray | None) -> ctypes.Structure:
+  """A C struct; its arrays live as long as the struct.
+
+  Args:
+    **fields: In the order of the struct: an int for `int32_t`, a float for
+      `double`, and a contiguous array or None for a pointer. A double must be
+      a float: an int would shift the fields after it.
+  """
+  members = {name: _member(value) for name, value in fields.items()}
+  types = tuple((name, of) for name, (of, _) in members.items())
+  result = _struct_type(types)(*(value for _, value in members.values()))
+  result.arrays = fields
+  return result
+
+
+def _member(
+    value: int | float | np.ndarray | None) -> tuple[Any, int | float | None]:
+  """The type of C of a field, and what the struct holds."""
+  if value is None:
+    return ctypes.c_void_p, None
+  if isinstance(value, np.ndarray):
+    assert value.flags.c_contiguous
+    return ctypes.c_void_p, value.ctypes.data
+  return ctypes.c_double if isinstance(value, float) else ctypes.c_int32, value
+
+
+@functools.cache
+def _struct_type(types: tuple[tuple[str, Any], ...]) -> type[ctypes.Structure]:
+  return type('Struct', (ctypes.Structure,), {'_fields_': types})
 
 
 def built_for_tensorflow() -> str:

@@ -1,8 +1,10 @@
 """Libraries that are missing or do not fit; the others load everywhere."""
 
+import ctypes
 import json
 import pathlib
 
+import numpy as np
 import pytest
 
 from gdp_grappler import errors
@@ -47,3 +49,20 @@ def test_the_minor_release_has_to_be_the_same(folder, monkeypatch, built,
     with pytest.raises(errors.PluginError,
                        match=f'built for TensorFlow {built} but {running}'):
       native._check_tensorflow()
+
+
+def test_a_struct_has_its_fields_in_order_and_keeps_its_arrays():
+  columns = np.arange(6.).reshape(2, 3).T
+  made = native.struct(count=np.int64(3), share=np.float64(.5),
+                       rows=native.i32(columns), more=7, none=None)
+  assert made._fields_ == (('count', ctypes.c_int32), ('share',
+                                                       ctypes.c_double),
+                           ('rows', ctypes.c_void_p), ('more', ctypes.c_int32),
+                           ('none', ctypes.c_void_p))
+  assert (made.count, made.share, made.more) == (3, .5, 7)
+  assert made.none is None
+  rows = (ctypes.c_int32 * 6).from_address(made.rows)
+  assert rows[:] == [0, 3, 1, 4, 2, 5]
+  assert made.arrays['rows'].ctypes.data == made.rows
+  with pytest.raises(AssertionError):
+    native.struct(rows=columns)

@@ -362,7 +362,8 @@ class PlacedStep:
     return model_explorer.write(path, self.graph, self.placement)
 
   def __repr__(self) -> str:
-    return (f'<PlacedStep {self.graph.name}: {self.graph.num_ops} ops on '
+    return (f'<PlacedStep {self.graph.name}: '
+            f'{units.count(self.graph.num_ops, "op")} on '
             f'{self.step.cluster.name} by {self.placed_by}, '
             f'{units.ms(self.step_time_s)} (simulated)>')
 
@@ -375,7 +376,7 @@ class PlacedStep:
   def _lines(self) -> list[str]:
     tensors, size = self.placement.cut(self.graph)
     return [
-        f'{self.graph.name}: {self.graph.num_ops} ops on '
+        f'{self.graph.name}: {units.count(self.graph.num_ops, "op")} on '
         f'{self.step.cluster.name}, placed by {self.placed_by}',
         f'step {units.ms(self.step_time_s)} (simulated), {self._speedup()}',
         f'cut {units.count(tensors, "tensor")}, {units.amount(size, "B")}'

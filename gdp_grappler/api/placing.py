@@ -292,7 +292,7 @@ def _check_choice(placer: str, policy: str | None, plan: Plan | None,
   arguments.check_order(order)
   registry.factory(placer, policy)  # Some must import before TensorFlow.
   if plan is None and placer_table.Need.POLICY in registry.get(placer).needs:
-    named_policy.check(policy)
+    named_policy.read(policy)
   return layer_devices.layers(plan)
 
 

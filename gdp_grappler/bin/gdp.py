@@ -28,10 +28,12 @@ from gdp_grappler.bin.commands import report
 from gdp_grappler.bin.commands import show
 from gdp_grappler.bin.commands import simulate
 from gdp_grappler.bin.commands import verify
+from gdp_grappler.placers.policy import eager_thread
 from gdp_grappler.reports import progress_line
 
 _COMMANDS = (place, show, simulate, explain, diff, report, profile, calibrate,
              cluster, verify, doctor, glossary, completion)
+_INTERRUPTED = 130  # Exit code of a shell's command that Ctrl-C ended.
 
 
 def main() -> int:
@@ -41,7 +43,14 @@ def main() -> int:
   os.environ.update(environment.without_plugin())
   starting.prepare_streams()
   try:
-    return run()
+    code = run()
+    if code == _INTERRUPTED and eager_thread.is_busy():
+      # Python would wait for the job: for seconds, or for ever if an import
+      # that was interrupted still holds a lock that the job needs.
+      starting.flush(sys.stdout)
+      starting.flush(sys.stderr)
+      os._exit(code)
+    return code
   finally:
     starting.flush(sys.stderr)
 
@@ -82,7 +91,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     return 2
   except KeyboardInterrupt:
     progress.say('gdp: interrupted')
-    return 130
+    return _INTERRUPTED
 
 
 def _check_words(known: argparse.ArgumentParser,

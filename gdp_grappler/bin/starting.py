@@ -7,13 +7,15 @@ which would leave temporary files behind.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import os
 import signal
 import sys
+import threading
 import types
-from typing import TextIO
+from typing import Iterator, TextIO
 
 _INTERRUPTED = 130  # Exit code of a shell's command that Ctrl-C ended.
 
@@ -99,6 +101,34 @@ def end_as_interrupted() -> None:
   """Makes SIGTERM act like Ctrl-C from now on, unless it is ignored."""
   if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
     signal.signal(signal.SIGTERM, _interrupt)
+
+
+@contextlib.contextmanager
+def interrupts_kept() -> Iterator[None]:
+  """Raises `KeyboardInterrupt` after the context if the context swallowed it.
+
+  Python drops exceptions in some callbacks, such as those with which an import
+  removes its lock. So an import that takes seconds may lose Ctrl-C, or fail
+  with another error.
+  """
+  handler = signal.getsignal(signal.SIGINT)
+  in_main = threading.current_thread() is threading.main_thread()
+  if not in_main or not callable(handler):
+    yield
+    return
+  seen = []
+
+  def note(number: int, frame: types.FrameType | None) -> None:
+    seen.append(number)
+    handler(number, frame)
+
+  signal.signal(signal.SIGINT, note)
+  try:
+    yield
+  finally:
+    signal.signal(signal.SIGINT, handler)
+    if seen:
+      raise KeyboardInterrupt
 
 
 def _interrupt(unused_signal: int, frame: types.FrameType | None) -> None:

@@ -73,6 +73,10 @@ class Device:
       is unknown; any kernel then fills the card.
     memory_margin: Share of `memory_bytes` that plans leave free, because the
       allocator loses memory to gaps between tensors.
+    float16_rate: Rate of dense kernels of float16, as a multiple of
+      `peak_flops`; None if unknown (see `type_rates`).
+    bfloat16_rate: The same for bfloat16.
+    float64_rate: The same for float64.
   """
 
   name: str
@@ -100,6 +104,9 @@ class Device:
   card: str = ''
   resident_threads: int = 0
   memory_margin: float = 0.
+  float16_rate: float | None = None
+  bfloat16_rate: float | None = None
+  float64_rate: float | None = None
 
   @property
   def asynchronous(self) -> bool:
@@ -235,15 +242,9 @@ class Cluster:
 
     The number is -1 for a device that is the only one of its card here.
     """
-    result = np.full(self.num_devices, -1, np.int32)
-    cards: dict[str, list[int]] = {}
-    for index, device in enumerate(self.devices):
-      if device.card:
-        cards.setdefault(device.card, []).append(index)
-    shared = [parts for parts in cards.values() if len(parts) > 1]
-    for number, parts in enumerate(shared):
-      result[parts] = number
-    return result
+    cards = [device.card for device in self.devices]
+    cut = [c for c in dict.fromkeys(cards) if c and cards.count(c) > 1]
+    return np.array([cut.index(c) if c in cut else -1 for c in cards], np.int32)
 
   @functools.cached_property
   def memory_pools(self) -> np.ndarray:
@@ -275,10 +276,8 @@ class Cluster:
     most = max((len(link.channels) for link in self.links), default=1)
     channels = np.full((d, d, most), -1, np.int32)
     index = {name: i for i, name in enumerate(self.device_names)}
-    wires = {
-        name: i for i, name in enumerate(
-            sorted({c for link in self.links for c in link.channels}))
-    }
+    names = sorted({c for link in self.links for c in link.channels})
+    wires = {name: i for i, name in enumerate(names)}
     for link in self.links:
       key = index[link.source], index[link.target]
       latency[key] = link.latency_s

@@ -21,6 +21,7 @@ from gdp_grappler.cluster import card_memory
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import multiprocessors
 from gdp_grappler.cluster import nvml
+from gdp_grappler.cluster import type_rates
 
 # Rate of large copies over a lane of PCIe 1. Each generation doubles the rate.
 _PCIE1_LANE_BYTES_PER_S = device_figures.PCIE3_BYTES_PER_S / 64
@@ -35,6 +36,9 @@ _BANDWIDTH_TOLERANCE = .1
 # and 10 GB, and 'MIG 1c.2g.10gb' one of these two.
 _SLICE = re.compile(r' MIG (?:(\d)c\.)?(\d)g\.(\d+)gb')
 _SLICES_OF_CARD = 7
+_SLICES_OF_A30 = 4
+# The memory in the title of a card.
+_SIZE = re.compile(r'\b(\d+)GB\b')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +57,8 @@ class Card:
     through_host: Whether copies from card to card over PCIe go through the
       host.
     resident_threads: Number of threads that the card holds at a time.
+    type_rates: Fields of `cluster.Device` with the rates of other types than
+      float32.
   """
 
   name: str
@@ -65,6 +71,7 @@ class Card:
   brick_bytes_per_s: float
   through_host: bool
   resident_threads: int
+  type_rates: dict[str, Any]
 
 
 def facts_of(details: dict[str, Any]) -> nvml.CardFacts:
@@ -112,12 +119,13 @@ def figures(name: str, facts: nvml.CardFacts, index: int | None,
     notes: Gets a note for each assumption.
   """
   part = _SLICE.search(facts.title)
-  share = int(part[1] or part[2]) / _SLICES_OF_CARD if part else 1.
   whole = facts.title[:part.start()] if part else facts.title
+  share, memory_share = _shares(part, whole) if part else (1., 1.)
   known = _rates(name, dataclasses.replace(facts, title=whole), notes)
   if part:
     notes.append(f'{name}: {facts.title} is a part of a card; {share:.0%} of '
-                 'the rates of the whole card are assumed.')
+                 f'the FLOP/s of the whole card and {memory_share:.0%} of its '
+                 'bandwidth of memory are assumed.')
   pcie = known.pcie_bytes_per_s
   if facts.pcie_generation and facts.pcie_lanes:
     pcie = _PCIE1_LANE_BYTES_PER_S * facts.pcie_lanes * 2**(
@@ -128,9 +136,34 @@ def figures(name: str, facts: nvml.CardFacts, index: int | None,
   brick = (known.peers.brick_bytes_per_s
            if known.peers else device_figures.NVLINK_BYTES_PER_S)
   threads = multiprocessors.resident_threads(known.name)
+  # The rates of a card are multiples of its own peak, on units for matrices.
+  if known.peak_flops == device_figures.CARDS[known.name].peak_flops:
+    rates = type_rates.of_card(known.name)
+  else:
+    rates = type_rates.of_capability(facts.capability)
   return Card(name, facts, index, known.peak_flops * share, known.efficiency,
-              known.bandwidth_bytes_per_s * share, pcie, brick,
-              known.through_host, int(threads * share))
+              known.bandwidth_bytes_per_s * memory_share, pcie, brick,
+              known.through_host, int(threads * share), rates)
+
+
+def _shares(part: re.Match[str], whole: str) -> tuple[float, float]:
+  """Returns the shares of a card's units and of its memory that a slice has.
+
+  Most cards have seven slices of units, but eight of memory.
+
+  Args:
+    part: Match of `_SLICE`.
+    whole: Title of the whole card.
+  """
+  is_a30 = 'A30' in whole.split()
+  units = int(part[1] or
+              part[2]) / (_SLICES_OF_A30 if is_a30 else _SLICES_OF_CARD)
+  card = device_figures.card_of(whole)
+  if card is None:
+    return units, units
+  size = _SIZE.search(whole)
+  total_bytes = int(size[1]) << 30 if size else card.memory_bytes
+  return units, min((int(part[3]) << 30) / total_bytes, 1.)
 
 
 def _rates(name: str, facts: nvml.CardFacts,

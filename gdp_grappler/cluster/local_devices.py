@@ -149,14 +149,13 @@ def _device(
                  'memory are assumed.')
   parts = sum(other.name == card.name for other, _ in cards)
   cut = card.name if parts > 1 else ''
-  return cluster_lib.Device(name=name, type='GPU', memory_bytes=memory_bytes,
-                            peak_flops=card.peak_flops,
-                            efficiency=card.efficiency,
-                            bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
-                            launch_s=device_figures.GPU_LAUNCH_S, compute=name,
-                            memory=name, context=cut, card=cut,
-                            resident_threads=card.resident_threads,
-                            **device_figures.CARD_LAUNCH), card
+  return cluster_lib.Device(
+      name=name, type='GPU', memory_bytes=memory_bytes,
+      peak_flops=card.peak_flops, efficiency=card.efficiency,
+      bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
+      launch_s=device_figures.GPU_LAUNCH_S, compute=name, memory=name,
+      context=cut, card=cut, resident_threads=card.resident_threads,
+      **device_figures.CARD_LAUNCH, **card.type_rates), card
 
 
 def _cpu(name: str, notes: list[str]) -> cluster_lib.Device:

@@ -131,10 +131,10 @@ def _bytes(device: str, size: Any) -> int:
   match = _SIZE.fullmatch(str(size).strip())
   if isinstance(size, bool) or not match:
     raise _bad(f'{size!r} for {device} is no size')
-  result = int(float(match[1]) * _UNITS[(match[2] or '').upper()])
+  result = float(match[1]) * _UNITS[(match[2] or '').upper()]
   if not 1 <= result <= _LARGEST_BYTES:
     raise _bad(f'{size!r} for {device} is out of range')
-  return result
+  return int(result)
 
 
 def _bad(what: str) -> errors.ClusterError:

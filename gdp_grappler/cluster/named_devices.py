@@ -30,8 +30,9 @@ Grappler's `OpLevelCostEstimator::GetDeviceInfo` (see `clock_rates`). Entries of
 `environment` override fields of `cluster.Device`: peak_flops, efficiency,
 bandwidth_bytes_per_s and launch_s, all per slot; slots; copy_s and
 copy_bytes_per_s; launch and the host's times (`validation.HOST_TIMES`);
-compute, memory, context and card; resident_threads; memory_margin. GPUs are
-asynchronous unless `launch` says otherwise.
+compute, memory, context and card; resident_threads; memory_margin; the rates of
+other types than float32 (`validation.TYPE_RATES`). GPUs are asynchronous unless
+`launch` says otherwise.
 """
 
 from __future__ import annotations
@@ -54,12 +55,13 @@ from gdp_grappler.cluster import clock_rates
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_json
 from gdp_grappler.cluster import device_figures
+from gdp_grappler.cluster import type_rates
 from gdp_grappler.cluster import validation
 
 _FIELDS = descriptor_pb2.FieldDescriptorProto
 _NUMBERS = ('peak_flops', 'efficiency', 'bandwidth_bytes_per_s', 'launch_s',
             'slots', 'copy_s', 'copy_bytes_per_s', 'memory_margin',
-            'resident_threads', *validation.HOST_TIMES)
+            'resident_threads', *validation.HOST_TIMES, *validation.TYPE_RATES)
 _OURS = _NUMBERS + ('compute', 'memory', 'context', 'card', 'launch')
 # Grappler's bandwidth of a device without this figure, in bytes/s.
 _UNTOLD_BANDWIDTH = {'CPU': 32e9, 'GPU': 100e9}
@@ -221,6 +223,8 @@ def _device(at: str, named: device_properties_pb2.NamedDevice,
   if not float(slots).is_integer() or slots < 1:
     raise errors.ClusterError(f'{at}.properties.environment["slots"] is '
                               f'{slots}; give a whole number, 1 or more.')
+  capability = None if is_cpu or 'peak_flops' in own else _clocked_capability(
+      at, properties)
   if 'peak_flops' not in own:
     flops = _cpu_flops if is_cpu else _gpu_flops
     own['peak_flops'] = flops(at, properties, notes) / slots
@@ -233,7 +237,12 @@ def _device(at: str, named: device_properties_pb2.NamedDevice,
       'launch_s',
       device_figures.CPU_LAUNCH_S if is_cpu else device_figures.GPU_LAUNCH_S)
   if not is_cpu:
-    own = device_figures.CARD_LAUNCH | own
+    card = device_figures.card_of(properties.model)
+    if capability:  # The rates of a card are multiples of its own peak.
+      rates = type_rates.of_capability(capability)
+    else:
+      rates = type_rates.of_card(card.name) if card else {}
+    own = device_figures.CARD_LAUNCH | rates | own
   threads = own.get('resident_threads', 0)
   if float(threads).is_integer():
     own['resident_threads'] = int(threads)
@@ -270,16 +279,10 @@ def _gpu_flops(at: str, properties: device_properties_pb2.DeviceProperties,
                notes: list[str]) -> float:
   """FLOP/s by clock and lanes, else by the data sheet of the named card."""
   _check_clock(at, properties)
-  architecture = properties.environment.get('architecture', '')
-  major, _, minor = architecture.partition('.')
-  if properties.num_cores and properties.frequency and architecture:
-    if not major.isdigit() or not minor.isdigit():
-      raise errors.ClusterError(
-          f'{at}.properties.environment["architecture"] is "{architecture}"; '
-          'give a compute capability such as "6.0".')
+  capability = _clocked_capability(at, properties)
+  if capability:
     return clock_rates.gpu_flops(properties.num_cores,
-                                 properties.frequency * 1e6,
-                                 (int(major), int(minor)))
+                                 properties.frequency * 1e6, capability)
   card = device_figures.card_of(properties.model)
   if card is not None:
     notes.append(f'{at}: peak_flops from the data sheet of {card.name}.')
@@ -288,6 +291,21 @@ def _gpu_flops(at: str, properties: device_properties_pb2.DeviceProperties,
       f'{at}.properties lacks num_cores, frequency (MHz) or '
       'environment["architecture"], which give its FLOP/s; add them or '
       'environment["peak_flops"].')
+
+
+def _clocked_capability(
+    at: str, properties: device_properties_pb2.DeviceProperties
+) -> tuple[int, int] | None:
+  """Compute capability; None if the file lacks it, the clock or the cores."""
+  architecture = properties.environment.get('architecture', '')
+  if not (properties.num_cores and properties.frequency and architecture):
+    return None
+  major, _, minor = architecture.partition('.')
+  if not major.isdigit() or not minor.isdigit():
+    raise errors.ClusterError(
+        f'{at}.properties.environment["architecture"] is "{architecture}"; '
+        'give a compute capability such as "6.0".')
+  return int(major), int(minor)
 
 
 def _cpu_flops(at: str, properties: device_properties_pb2.DeviceProperties,

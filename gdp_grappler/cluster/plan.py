@@ -208,7 +208,8 @@ def read_layers(path: str) -> dict[str, Any] | None:
         f'{path} is neither a plan nor a map of layers. A plan is what `gdp '
         'place GRAPH --output=FILE` writes; a map is, for '
         'example, {"encoder": "GPU:0"}.')
-  is_plan_of_ops = set(fields) & {'format', 'devices', 'fingerprint'}
+  # A layer may have the name of a field of plans, such as "format".
+  is_plan_of_ops = is_plan(fields) or isinstance(fields.get('devices'), dict)
   return None if is_plan_of_ops else fields
 
 

@@ -36,6 +36,7 @@ from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import multiprocessors
 from gdp_grappler.cluster import preset_grammar
 from gdp_grappler.cluster import topologies
+from gdp_grappler.cluster import type_rates
 
 _CARDS = tuple(device_figures.CARDS)
 _TPU = re.compile(r'tpu|^(\d+x)?v\d[ep]?-\d+$', re.IGNORECASE)
@@ -242,7 +243,7 @@ def _device(name: str, cpu: device_figures.Cpu,
       bandwidth_bytes_per_s=card.bandwidth_bytes_per_s, launch_s=card.launch_s,
       compute=name, memory=name, context=which, card=which,
       resident_threads=multiprocessors.resident_threads(card.name),
-      **device_figures.CARD_LAUNCH)
+      **device_figures.CARD_LAUNCH, **type_rates.of_card(card.name))
 
 
 def _within(path: topologies.Path, host: int, hosts: int) -> topologies.Path:

@@ -18,6 +18,7 @@ from gdp_grappler.cluster import clock_rates
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import local_cpu
+from gdp_grappler.cluster import type_rates
 
 TIMEOUT_S = 10.  # Seconds until a server has to answer.
 # Cores that a CPU is assumed to have.
@@ -134,7 +135,8 @@ def _device(name: str, memory_bytes: int, cores: int) -> cluster_lib.Device:
                               efficiency=card.efficiency,
                               bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
                               launch_s=card.launch_s, compute=name, memory=name,
-                              **device_figures.CARD_LAUNCH)
+                              **device_figures.CARD_LAUNCH,
+                              **type_rates.of_card(card.name))
   slots = min(device_figures.SLOTS_PER_SOCKET, cores)
   peak = clock_rates.cpu_flops(cores, _CORE_HERTZ, _CORE_SETS)
   # The CPUs of a task share its threads and its memory.

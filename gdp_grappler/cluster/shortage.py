@@ -17,14 +17,15 @@ from gdp_grappler.sharding import choice
 
 # Largest number of variables, and of tensors, that a message names.
 _MOST_NAMED = 3
-# Least share of the needed bytes of a memory. With this share, variables or the
-# temporary memory of an op are a cause that a message names.
+# Least share of the needed bytes of a memory. With this share, variables,
+# constants or the temporary memory of an op are a cause that a message names.
 _A_CAUSE = .1
 # Share of the usable memory above which a message warns the user.
 _NEARLY_FULL = .9
 # Bytes of a unit in a message, the largest unit first.
 _UNITS = (1e9, 'GB'), (1e6, 'MB'), (1e3, 'kB')
 _HOST = 'CPU'
+_VARIABLES = 'variables'
 _AND = ' + '
 _OF_PARTS = re.compile(rf'{re.escape(choice.PART)}\d+$')
 
@@ -32,9 +33,9 @@ _OF_PARTS = re.compile(rf'{re.escape(choice.PART)}\d+$')
 def why_none_fits(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
   """The reason why no placement can fit; '' if one may fit.
 
-  The function looks only at variables, so it needs no search. The largest group
-  has to fit into one memory. All groups that may only be in some memories have
-  to fit into these memories together.
+  The function looks only at variables and constants, so it needs no search. The
+  largest group has to fit into one memory. All groups that may only be in some
+  memories have to fit into these memories together.
 
   Args:
     graph: G groups.
@@ -43,7 +44,7 @@ def why_none_fits(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
   Raises:
     InfeasiblePlacementError: a group may not have any device.
   """
-  held = _variable_bytes(graph)
+  held = graph.group_sums(graph.resident_bytes)
   if not held.any():
     return ''
   may = _pools_of_groups(graph, cluster)
@@ -53,16 +54,18 @@ def why_none_fits(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
   if held[group] > most:
     return _sentence(
         graph, cluster, f'{_names(graph, [group])} must be in one memory, '
-        f'and the largest that it may be in has {size(most)}')
+        f'and the largest that it may be in has {size(most)}',
+        _causes(graph, graph.groups == group))
   for pools in np.unique(may[held > 0], axis=0):
     inside = ~(may & ~pools).any(axis=1)
     wanted, there = held[inside].sum(), room[pools].sum()
     if wanted > there:
+      causes = _causes(graph, inside[graph.groups])
       return _sentence(
-          graph, cluster, f'its variables hold {size(wanted)} for good, and '
+          graph, cluster, f'its {causes} hold {size(wanted)} for good, and '
           f'{_pool_names(cluster, pools)}, where they may be, '
           f'{"has" if pools.sum() == 1 else "have"} {size(there)}. The '
-          f'largest are {_largest(graph, inside)}')
+          f'largest are {_largest(graph, inside)}', causes)
   return ''
 
 
@@ -82,7 +85,8 @@ def of_placement(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   full = np.flatnonzero(peaks > room)
   there = np.isin(np.asarray(cluster.memory_pools)[devices], full)
   cause = _A_CAUSE * peaks[full].max(initial=0)
-  held = graph.param_bytes[there].sum()
+  held = graph.resident_bytes[there].sum()
+  causes = ''
   said = [
       f'in the best placement found, '
       f'{list_exceeded(cluster, peak_bytes)}'
@@ -90,11 +94,11 @@ def of_placement(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   if held and held >= cause:
     may = _pools_of_groups(graph, cluster)
     largest = _largest(graph, np.asarray(may[:, full].any(axis=1)))
-    said.append(f'Variables there hold {size(held)} for good; the largest are '
-                f'{largest}')
+    causes = _causes(graph, there)
+    said.append(f'{causes.capitalize()} there hold {size(held)} for good; the '
+                f'largest are {largest}')
   while_running = _of_a_step(graph, devices, there, temporary_bytes, cause)
-  return _sentence(graph, cluster, '. '.join([*said, *while_running]),
-                   has_variables=bool(held >= cause))
+  return _sentence(graph, cluster, '. '.join([*said, *while_running]), causes)
 
 
 def _of_a_step(graph: op_graph.OpGraph, devices: np.ndarray, there: np.ndarray,
@@ -110,7 +114,7 @@ def _of_a_step(graph: op_graph.OpGraph, devices: np.ndarray, there: np.ndarray,
   """
   runs = there & (graph.executions > 0)
   own = graph.where_type(lambda kind: kind not in op_kinds.ALIASES)
-  made = np.where(runs & own, graph.output_bytes, 0)
+  made = np.where(runs & own & ~graph.constants, graph.output_bytes, 0)
   result = []
   largest = [
       f'{_op_name(graph, op)}, {size(made[op])}'
@@ -245,20 +249,34 @@ def size(count: float) -> str:
 
 
 def _sentence(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster, why: str,
-              has_variables: bool = True) -> str:
+              causes: str) -> str:
   advice = constraints.advice_on_memory(graph, cluster)
+  if _VARIABLES in causes:
+    help_ = (
+        'One tensor is never cut, except tables (split_tables). What would '
+        'help: more or larger devices, a smaller batch, or an optimizer '
+        'with fewer slots')
+  elif causes:
+    help_ = ('A constant is never cut. What would help: more or larger '
+             'devices, constants of fewer bytes, or a smaller batch')
+  else:
+    help_ = 'What would help: a smaller batch, or more or larger devices'
   return (f'Graph "{graph.name}" does not fit cluster "{cluster.name}": {why}. '
-          +
-          ('One tensor is never cut, except tables (split_tables). What would '
-           'help: more or larger devices, a smaller batch, or an optimizer '
-           'with fewer slots' if has_variables else
-           'What would help: a smaller batch, or more or larger devices') +
-          (f'; or: {advice}.' if advice else '.'))
+          f'{help_}{f"; or: {advice}" * bool(advice)}.')
 
 
-def _variable_bytes(graph: op_graph.OpGraph) -> np.ndarray:
-  """float64 [G], bytes of the groups' variables with their slots."""
-  return np.bincount(graph.groups, graph.param_bytes, graph.num_groups)
+def _causes(graph: op_graph.OpGraph, ops: np.ndarray) -> str:
+  """'variables', 'constants' or 'variables and constants'.
+
+  Args:
+    graph: N ops.
+    ops: bool [N], ops that hold bytes for good.
+  """
+  constants, held = (graph.resident_bytes[which].sum()
+                     for which in (ops & graph.constants, ops))
+  parts = {_VARIABLES: held - constants, 'constants': constants}
+  return ' and '.join(
+      name for name, part in parts.items() if part >= _A_CAUSE * held)
 
 
 def _pools_of_groups(graph: op_graph.OpGraph,
@@ -287,8 +305,8 @@ def _pool_names(cluster: cluster_lib.Cluster, pools: np.ndarray) -> str:
 
 
 def _largest(graph: op_graph.OpGraph, inside: np.ndarray) -> str:
-  """Names of the largest of some groups; '' if none has variables."""
-  held = np.where(inside, _variable_bytes(graph), 0)
+  """Names of the largest of some groups; '' if none holds bytes for good."""
+  held = np.where(inside, graph.group_sums(graph.resident_bytes), 0)
   return _names(graph, [
       group
       for group in np.argsort(-held, kind='stable').tolist() if held[group]
@@ -300,7 +318,7 @@ def _names(graph: op_graph.OpGraph, groups: Sequence[int]) -> str:
 
   Args:
     graph: G groups.
-    groups: Groups with variables, the largest first.
+    groups: Groups that hold bytes for good, the largest first.
   """
   whole: dict[str, list[int]] = {}
   for group in groups:
@@ -315,27 +333,35 @@ def _name(graph: op_graph.OpGraph, groups: Sequence[int]) -> str:
 
   Args:
     graph: G groups.
-    groups: A group with variables, or the groups of a table in parts.
+    groups: A group that holds bytes for good, or the groups of a table in
+      parts.
   """
   first = _first(graph, groups[0])
   ops = _holding(graph, groups[0])
-  own, in_all = graph.param_bytes[first], graph.param_bytes[ops].sum()
+  own, in_all = graph.resident_bytes[first], graph.resident_bytes[ops].sum()
   if len(groups) > 1:
     table = _OF_PARTS.sub('', _label(graph, first))
     said = f'"{table}" in {len(groups)} parts, the largest of {size(own)}'
   else:
     said = f'"{graph.label(first)}", {size(own)}'
-  return said if len(ops) == 1 else f'{said}, with its slots {size(in_all)}'
+  if len(ops) == 1:
+    return said
+  others = 'group' if graph.constants[ops].any() else 'slots'
+  return f'{said}, with its {others} {size(in_all)}'
 
 
 def _first(graph: op_graph.OpGraph, group: int) -> int:
-  """The variable of a group whose name is the shortest: slots have suffixes."""
+  """The variable of a group whose name is the shortest: slots have suffixes.
+
+  A group without variables has a constant.
+  """
   return int(
-      min(_holding(graph, group), key=lambda op: (len(graph.label(op)), op)))
+      min(_holding(graph, group), key=lambda op:
+          (graph.constants[op], len(graph.label(op)), op)))
 
 
 def _holding(graph: op_graph.OpGraph, group: int) -> np.ndarray:
-  return np.flatnonzero((graph.groups == group) & (graph.param_bytes > 0))
+  return np.flatnonzero((graph.groups == group) & (graph.resident_bytes > 0))
 
 
 def _label(graph: op_graph.OpGraph, op: int) -> str:

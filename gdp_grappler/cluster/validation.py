@@ -17,9 +17,11 @@ LAUNCHES = ('synchronous', 'asynchronous')
 # Fields with the times of the host and the driver for an asynchronous device.
 HOST_TIMES = ('dispatch_s', 'visit_s', 'copy_dispatch_s', 'lock_s', 'gap_s',
               'switch_s', 'callback_s', 'poll_s')
+# Fields with rates of other types than float32.
+TYPE_RATES = ('float16_rate', 'bfloat16_rate', 'float64_rate')
 # Fields that are equal for all logical devices of a card.
 _OF_CARD = ('type', 'peak_flops', 'efficiency', 'bandwidth_bytes_per_s',
-            'resident_threads')
+            'resident_threads', *TYPE_RATES)
 
 
 def check(cluster: Any) -> None:
@@ -74,8 +76,9 @@ def _check_device(at: str, device: Any) -> None:
         'share of its memory that is to stay free, from 0 to less than 1.')
   for field in ('launch_s', 'copy_s', *HOST_TIMES):
     _check_figure(f'{at}.{field}{where}', getattr(device, field), or_zero=True)
-  if device.copy_bytes_per_s is not None:
-    _check_figure(f'{at}.copy_bytes_per_s{where}', device.copy_bytes_per_s)
+  for field in ('copy_bytes_per_s', *TYPE_RATES):
+    if getattr(device, field) is not None:
+      _check_figure(f'{at}.{field}{where}', getattr(device, field))
   _check_figure(f'{at}.resident_threads{where}', device.resident_threads,
                 or_zero=True)
   if device.resident_threads % 1:

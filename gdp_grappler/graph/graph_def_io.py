@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent import futures
 import dataclasses
 import math
-from typing import Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import graph_pb2
@@ -15,6 +15,7 @@ from tensorflow.python.framework import dtypes
 
 from gdp_grappler import errors
 from gdp_grappler.graph import assumptions
+from gdp_grappler.graph import element_types
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
@@ -30,6 +31,7 @@ from gdp_grappler.graph.legality import colocation
 from gdp_grappler.graph.legality import fixed_ops
 from gdp_grappler.graph.legality import fusions
 from gdp_grappler.graph.legality import kernels
+from gdp_grappler.graph.legality import late_reads
 from gdp_grappler.graph.legality import node_types
 from gdp_grappler.graph.legality import pins as pins_lib
 from gdp_grappler.graph.legality import rounding
@@ -154,10 +156,9 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
                               lambda tensor: properties.shape(*tensor),
                               trip_count)
   assumed += frames.assumed
-  for op, size in tensor_lists.list_bytes(
-      nodes, raw_edges, frames, shared_lists,
-      lambda tensor: int(tensor_bytes[starts[tensor[0]] + tensor[1]])).items():
-    tensor_bytes[starts[op]] = size
+  copied = tensor_lists.copied(types, raw_edges)
+  _fill_lists(table, frames, shared_lists, copied, starts, tensor_bytes,
+              io_bytes)
   kept = _acyclic(table, frames, shared_lists)
   sources, outputs, targets = kept.T
   result = op_graph.OpGraph(
@@ -173,8 +174,51 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       variables=_named(variables, table, groups),
       same_numbers=rounding.same_numbers(table, groups, allowed_types, pins,
                                          source.devices),
-      rounds_by_name=recurrence_rounds.by_name(nodes, types, properties.shape))
+      element_types_by_name=element_types.by_name(table, called),
+      **_launches(table, types, properties, copied))
   return result, frames
+
+
+def _fill_lists(table: node_table.NodeTable, frames: frames_lib.Frames,
+                shared_lists: set[int], copied: Mapping[int, tuple[int, int]],
+                starts: np.ndarray, tensor_bytes: np.ndarray,
+                io_bytes: np.ndarray) -> None:
+  """Writes the bytes of lists, [T], and of copies to lists, [N].
+
+  Args:
+    table: N nodes.
+    frames: Control flow of the nodes.
+    shared_lists: Ops that make empty lists for several loops.
+    copied: Result of `tensor_lists.copied`.
+    starts: [N + 1], where each op's tensors begin.
+    tensor_bytes: [T], sizes of tensors, which are changed.
+    io_bytes: [N], bytes that ops read and write, which are changed.
+  """
+
+  def bytes_of(tensor: tuple[int, int]) -> int:
+    return int(tensor_bytes[starts[tensor[0]] + tensor[1]])
+
+  for op, tensor in copied.items():
+    tensor_bytes[starts[op]] = bytes_of(tensor)
+    io_bytes[op] = 2 * bytes_of(tensor)
+  for op, size in tensor_lists.list_bytes(table.nodes, table.edges, frames,
+                                          shared_lists, bytes_of).items():
+    tensor_bytes[starts[op]] = size
+
+
+def _launches(table: node_table.NodeTable, types: Sequence[str],
+              properties: op_properties.OpProperties,
+              copied: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
+  """Returns the fields of an `OpGraph` that say how often kernels run."""
+  rounds = recurrence_rounds.by_name(table.nodes, types, properties.shape)
+  for op, tensor in copied.items():
+    # A kernel copies each row.
+    rounds[table.names[op]] = max((1., *(properties.shape(*tensor) or ())[:1]))
+  on_host = np.flatnonzero(table.flags(kernels.works_on_host)).tolist()
+  return {
+      'rounds_by_name': rounds,
+      'host_ops': frozenset(table.names[op] for op in on_host)
+  }
 
 
 def _keep_numbers(sets: union_find.UnionFind, table: node_table.NodeTable,
@@ -191,8 +235,10 @@ def _node_facts(
     str, ...]]:
   """Returns types, sets of ops, legal types and variables of nodes."""
   signatures = table.each(node_types.signature)
-  return (signatures, colocation.joined(table, signatures),
-          _allowed_types(table, live), _variables(table))
+  sets = colocation.joined(table, signatures)
+  allowed_types = _allowed_types(table, live)
+  late_reads.join(sets, table, signatures, allowed_types)
+  return signatures, sets, allowed_types, _variables(table)
 
 
 def _variables(table: node_table.NodeTable) -> tuple[str, ...]:
@@ -319,9 +365,17 @@ def _variable_bytes(node: node_def_pb2.NodeDef, unknown_dim: int) -> int:
 def _allowed_types(table: node_table.NodeTable, live: bool) -> np.ndarray:
   """Returns the device types with a kernel for each op, bool [N, 2].
 
-  The type of an op's own device counts as allowed in a live graph.
+  The argument of a variable may be where the variable can be. The type of an
+  op's own device counts as allowed in a live graph.
   """
-  allowed = np.array(table.of_kinds(kernels.allowed_types), bool)
+
+  def with_kernel(node: node_def_pb2.NodeDef) -> tuple[bool, ...]:
+    if pins_lib.is_variable_argument(node):
+      return kernels.types_for_variable(
+          node.attr['_handle_dtypes'].list.type[0])
+    return kernels.allowed_types(node)
+
+  allowed = np.array(table.of_kinds(with_kernel), bool)
   if live:
     own = np.array(
         table.of_kinds(lambda node: rounding.device_type(node.device)))

@@ -3,6 +3,7 @@
 #ifndef GDP_GRAPPLER_GRAPH_OP_ESTIMATOR_H_
 #define GDP_GRAPPLER_GRAPH_OP_ESTIMATOR_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -131,28 +132,33 @@ class Estimator {
       *context.op_info.add_outputs() = output;
     }
     const Costs costs = estimator_.PredictCosts(context);
-    const double touches = Touches(context.op_info);
-    return {Flops(&context, costs),
-            touches * static_cast<double>(costs.memory_time.count())};
+    const double counted = static_cast<double>(costs.memory_time.count());
+    const double hidden = BytesBehindHandles(context.op_info, counted);
+    return {Flops(&context, costs), counted + hidden};
   }
 
-  // Factor for the bytes that the estimator counts. For an update of a variable
-  // it counts the tensors that the op gets, but not the variables behind the
-  // handles. As many bytes are read and written for each handle.
-  static double Touches(const OpInfo& op) {
+  // Bytes of variables that an op reads and writes. The estimator counts only
+  // the tensors that the op gets and makes: `counted` bytes. An update reads
+  // and writes as many bytes for each handle. A gather reads what it outputs.
+  static double BytesBehindHandles(const OpInfo& op, double counted) {
     static const auto* const updates = new std::vector<std::string>{
         "ResourceApply", "ResourceSparseApply", "ResourceScatter",
         "AssignAddVariable", "AssignSubVariable"};
+    if (op.op() == "ResourceGather" || op.op() == "ResourceGatherNd") {
+      const int64_t size =
+          op.outputs_size() ? CalculateTensorSize(op.outputs(0)) : 0;
+      return static_cast<double>(std::max<int64_t>(size, 0));
+    }
     bool is_update = false;
     for (const std::string& start : *updates) {
       is_update |= op.op().compare(0, start.size(), start) == 0;
     }
-    if (!is_update) return 1;
+    if (!is_update) return 0;
     double handles = 0;
     for (const TensorProperties& input : op.inputs()) {
       handles += input.dtype() == DT_RESOURCE;
     }
-    return 1 + 2 * handles;
+    return 2 * handles * counted;
   }
 
   // FLOPs by our own rule, or else by the estimator, for this op or an

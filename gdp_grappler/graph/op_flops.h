@@ -1,4 +1,4 @@
-// FLOPs of ops for which Grappler's estimator has no rule and returns 0.
+// FLOPs of ops for which Grappler's estimator has no rule, or a wrong one.
 
 #ifndef GDP_GRAPPLER_GRAPH_OP_FLOPS_H_
 #define GDP_GRAPPLER_GRAPH_OP_FLOPS_H_
@@ -43,9 +43,15 @@ class Arithmetic {
   double Flops() const {
     static const auto* const rules = new std::unordered_map<std::string, Rule>{
         {"Conv", &Arithmetic::Convolution},
+        {"Conv2D", &Arithmetic::OfOneChannel<&Arithmetic::Convolution>},
+        {"_FusedConv2D", &Arithmetic::OfOneChannel<&Arithmetic::Convolution>},
         {"Conv3D", &Arithmetic::Convolution},
         {"_FusedConv3D", &Arithmetic::Convolution},
+        {"Conv2DBackpropInput",
+         &Arithmetic::OfOneChannel<&Arithmetic::InputGradient>},
         {"Conv2DBackpropInputV2", &Arithmetic::InputGradient},
+        {"Conv2DBackpropFilter",
+         &Arithmetic::OfOneChannel<&Arithmetic::FilterGradient>},
         {"Conv2DBackpropFilterV2", &Arithmetic::FilterGradient},
         {"Conv3DBackpropInput", &Arithmetic::InputGradient},
         {"Conv3DBackpropInputV2", &Arithmetic::InputGradient},
@@ -102,6 +108,15 @@ class Arithmetic {
       return 0;
     }
     return Windows(outputs, filter);
+  }
+
+  // A filter may have only the input channels of one group. If it has one, the
+  // estimator takes it for a filter of all channels.
+  template <Rule kRule>
+  double OfOneChannel() const {
+    const bool is_gradient = op_.op() == "Conv2DBackpropFilter";
+    const auto* filter = is_gradient ? Output(0) : Input(1);
+    return FromLast(filter, 1) == 1 ? (this->*kRule)() : -1;
   }
 
   // [m, k] times [k, n], with or without transposition.

@@ -15,6 +15,9 @@ from gdp_grappler.graph import native_graph
 
 # Columns of `OpGraph.allowed_types`.
 DEVICE_TYPES = ('CPU', 'GPU')
+# Bytes of an element of the types that compute at another rate than float32.
+ELEMENT_TYPES = {'float16': 2, 'bfloat16': 2, 'float64': 8}
+_FLOAT32_BYTES = 4
 # TensorFlow's name for arguments of functions that have no name.
 _NAMELESS = re.compile(r'(^|/)unknown(_\d+)?$')
 _Result = TypeVar('_Result')
@@ -63,7 +66,12 @@ class OpGraph:
       numbers.
     rounds_by_name: How often one execution of an op launches its kernels, one
       time after the other, by name of the op: time steps times layers of a
-      recurrent network that is one op. Other ops are left out and have 1.
+      recurrent network that is one op, rows that are copied into a list. Other
+      ops are left out and have 1.
+    element_types_by_name: Type of the elements of an op, by name of the op, if
+      it is one of `ELEMENT_TYPES`. Other ops are left out and count as float32.
+    host_ops: Names of ops that have all their tensors in the memory of the
+      host, and so launch no kernel, even if they are on a GPU.
     coordinates: int32 [G, C], positions of groups (see
       `structure.coordinates`). None means that they are computed from names and
       variables.
@@ -93,6 +101,9 @@ class OpGraph:
   same_numbers: np.ndarray = None  # type: ignore[assignment]
   may_round: bool = False
   rounds_by_name: Mapping[str, float] = dataclasses.field(default_factory=dict)
+  element_types_by_name: Mapping[str,
+                                 str] = dataclasses.field(default_factory=dict)
+  host_ops: frozenset[str] = frozenset()
   coordinates: np.ndarray | None = None
   results: dict[str, Any] = dataclasses.field(default_factory=dict, init=False,
                                               repr=False)
@@ -187,7 +198,7 @@ class OpGraph:
 
   @functools.cached_property
   def holds_variables(self) -> np.ndarray:
-    """bool [G], whether a group holds memory in all steps."""
+    """bool [G], whether a group holds variables."""
     return self.group_sums(self.param_bytes) > 0
 
   @functools.cached_property
@@ -196,6 +207,29 @@ class OpGraph:
     if not self.rounds_by_name:
       return np.ones(self.num_ops)
     return np.array([self.rounds_by_name.get(name, 1.) for name in self.names])
+
+  @functools.cached_property
+  def works_on_host(self) -> np.ndarray:
+    """bool [N], `host_ops` as an array over all ops."""
+    return np.fromiter((name in self.host_ops for name in self.names), bool,
+                       self.num_ops)
+
+  @functools.cached_property
+  def element_types(self) -> np.ndarray:
+    """str [N], `element_types_by_name` as an array over all ops."""
+    known = self.element_types_by_name
+    if not known:
+      return np.full(self.num_ops, 'float32')
+    return np.array([known.get(name, 'float32') for name in self.names])
+
+  @functools.cached_property
+  def element_bytes(self) -> np.ndarray:
+    """int64 [N], bytes of an element of each op."""
+    if not self.element_types_by_name:
+      return np.full(self.num_ops, _FLOAT32_BYTES)
+    return np.array(
+        [ELEMENT_TYPES.get(t, _FLOAT32_BYTES) for t in self.element_types],
+        np.int64)
 
   @functools.cached_property
   def pinned_ops(self) -> dict[str, list[int]]:
@@ -219,6 +253,20 @@ class OpGraph:
     result = np.zeros(self.num_ops, np.int64)
     np.add.at(result, self.tensor_ops, self.tensor_bytes)
     return result
+
+  @functools.cached_property
+  def constants(self) -> np.ndarray:
+    """bool [N], ops whose kernels keep their output in all steps."""
+    return self.where_type('Const'.__eq__)
+
+  @functools.cached_property
+  def resident_bytes(self) -> np.ndarray:
+    """int64 [N], bytes that ops hold in all steps: variables and constants.
+
+    The file of a graph may give the bytes of a constant as memory, as the size
+    of the output, or as both.
+    """
+    return np.maximum(self.param_bytes, self.output_bytes * self.constants)
 
   @functools.cached_property
   def topological_order(self) -> np.ndarray:

@@ -41,6 +41,8 @@ CALLS = WHILES | CONDITIONS | PLAIN_CALLS
 # Lists of tensors.
 LIST_MAKERS = frozenset(
     ('EmptyTensorList', 'TensorListReserve', 'TensorListFromTensor'))
+# Ops that make lists whose elements are not inputs of the op.
+NEW_LISTS = LIST_MAKERS - {'TensorListFromTensor'}
 # Ops whose output is the list of the first input. Elements are not copied.
 LIST_CHANGES = frozenset(
     ('TensorListPushBack', 'TensorListResize', 'TensorListSetItem'))
@@ -96,10 +98,13 @@ ALIASES = (HANDED_ON | VIEWS | MERGES | IN_PLACE | LIST_CHANGES | VARIABLES
 _KNOWN_BEFORE = PLACEHOLDERS | ARGUMENTS | {'Const'}
 _METADATA = frozenset(('Rank', 'Shape', 'ShapeN', 'Size', 'VariableShape',
                        'TensorListElementShape', 'TensorListLength'))
+# Ops that make an empty list, or hand on a list or an element of it.
+_LIST_REFERENCES = (NEW_LISTS | LIST_CHANGES
+                    | {'TensorListGetItem', 'TensorListPopBack'})
 # Ops that output an existing buffer or nothing. The executor visits them, but
 # no kernel touches their data.
 NO_KERNEL = (_UNTOUCHED | VIEWS | MERGES | VARIABLES | RETURNS | _KNOWN_BEFORE
-             | _METADATA
+             | _METADATA | _LIST_REFERENCES
              | {'AssignVariableOp', 'IdentityN', 'NoOp', 'ReadVariableOp'})
 
 # State that exists only during a step.
@@ -121,5 +126,3 @@ SETTING = frozenset(('NoOp', 'Assign', 'AssignVariableOp', 'VarIsInitializedOp',
 
 # Ops that put a tensor into an optional or take it out.
 OPTIONALS = frozenset(('OptionalFromValue', 'OptionalGetValue'))
-# Ops that make lists whose elements are not inputs of the op.
-NEW_LISTS = frozenset(('EmptyTensorList', 'TensorListReserve'))

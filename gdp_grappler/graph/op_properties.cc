@@ -6,12 +6,15 @@
 // shape inference and OpLevelCostEstimator directly.
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -39,6 +42,108 @@ struct Properties {
   std::vector<int64_t> output_dims;
 };
 
+// Sizes that shape inference leaves open. It writes a negative number for each,
+// the same number for sizes that are equal. Most are the batch, which only the
+// caller knows. Others depend on the data of a step. They get an upper bound.
+// The parts of a tensor are taken to be of equal size.
+class OpenSizes {
+ public:
+  OpenSizes(const GraphDef& graph, const GraphProperties& shapes,
+            int64_t unknown_dim)
+      : shapes_(shapes), unknown_dim_(unknown_dim) {
+    std::vector<const NodeDef*> waiting;
+    for (const NodeDef& node : graph.node()) {
+      if (!DependsOnData(node.op())) continue;
+      waiting.push_back(&node);
+      for (const int64_t number : Numbers(node)) waiting_.insert(number);
+    }
+    if (waiting.empty()) return;
+    // A step may add what it selected to its inputs. Then both have one size.
+    for (const NodeDef& node : graph.node()) {
+      const std::string& op = node.op();
+      if (op != "Placeholder" && op != "IteratorGetNext") continue;
+      for (const TensorProperties& output :
+           shapes.GetOutputProperties(node.name())) {
+        for (const auto& dim : output.shape().dim()) {
+          if (dim.size() < 0) sizes_.emplace(dim.size(), unknown_dim);
+        }
+      }
+    }
+    for (size_t before = waiting.size() + 1; waiting.size() < before;) {
+      before = waiting.size();
+      waiting.erase(
+          std::remove_if(waiting.begin(), waiting.end(),
+                         [this](const NodeDef* node) { return Find(*node); }),
+          waiting.end());
+    }
+  }
+
+  // Size of a dimension, known or not.
+  int64_t Of(int64_t dim) const {
+    if (dim >= 0) return dim;
+    const auto found = sizes_.find(dim);
+    return found == sizes_.end() ? unknown_dim_ : found->second;
+  }
+
+ private:
+  static bool IsStitch(const std::string& op) {
+    return op == "DynamicStitch" || op == "ParallelDynamicStitch";
+  }
+  static bool DependsOnData(const std::string& op) {
+    return op == "DynamicPartition" || op == "Where" || IsStitch(op);
+  }
+
+  // Numbers of the open sizes that an op makes: the rows of its outputs.
+  std::vector<int64_t> Numbers(const NodeDef& node) const {
+    std::vector<int64_t> result;
+    for (const TensorProperties& output :
+         shapes_.GetOutputProperties(node.name())) {
+      const TensorShapeProto& shape = output.shape();
+      if (shape.dim_size() > 0 && shape.dim(0).size() < 0) {
+        result.push_back(shape.dim(0).size());
+      }
+    }
+    return result;
+  }
+
+  // Finds the rows of an op's outputs. False if an input has to come first.
+  bool Find(const NodeDef& node) {
+    const auto& inputs = shapes_.GetInputProperties(node.name());
+    size_t begin = 0, end = 1;
+    double parts = 1;
+    if (IsStitch(node.op())) end = inputs.size() / 2;
+    if (node.op() == "DynamicPartition") {
+      begin = 1, end = 2;
+      parts = static_cast<double>(node.attr().at("num_partitions").i());
+    }
+    double rows = 0;
+    for (size_t i = begin; i < std::min(end, inputs.size()); ++i) {
+      if (inputs[i].shape().unknown_rank()) return false;
+      double elements = 1;
+      for (const auto& dim : inputs[i].shape().dim()) {
+        if (waiting_.count(dim.size()) && !sizes_.count(dim.size())) {
+          return false;
+        }
+        elements *= static_cast<double>(Of(dim.size()));
+      }
+      rows += elements;
+    }
+    rows = std::ceil(rows / std::max(parts, 1.));
+    if (rows > kMostRows) return false;
+    for (const int64_t number : Numbers(node)) {
+      sizes_.emplace(number, static_cast<int64_t>(rows));
+    }
+    return true;
+  }
+
+  static constexpr double kMostRows = 1e12;
+
+  const GraphProperties& shapes_;
+  const int64_t unknown_dim_;
+  std::unordered_set<int64_t> waiting_;
+  std::unordered_map<int64_t, int64_t> sizes_;
+};
+
 bool LeavesOpen(const std::vector<TensorProperties>& properties) {
   for (const TensorProperties& tensor : properties) {
     for (const auto& dim : tensor.shape().dim()) {
@@ -48,16 +153,15 @@ bool LeavesOpen(const std::vector<TensorProperties>& properties) {
   return false;
 }
 
-// Replaces dimensions that only the caller knows (the batch). `copy` is used
-// for properties with such dimensions.
+// Replaces open sizes. `copy` is used for properties with such sizes.
 const std::vector<TensorProperties>& Known(
-    const std::vector<TensorProperties>& properties, int64_t unknown_dim,
+    const std::vector<TensorProperties>& properties, const OpenSizes& sizes,
     std::vector<TensorProperties>* copy) {
   if (!LeavesOpen(properties)) return properties;
   *copy = properties;
   for (TensorProperties& tensor : *copy) {
     for (auto& dim : *tensor.mutable_shape()->mutable_dim()) {
-      if (dim.size() < 0) dim.set_size(unknown_dim);
+      dim.set_size(sizes.Of(dim.size()));
     }
   }
   return *copy;
@@ -77,12 +181,12 @@ void AppendShape(const TensorShapeProto& shape, Properties* result) {
 }
 
 void Append(int32_t op, const std::string& name, const GraphProperties& shapes,
-            int64_t unknown_dim, Estimator* estimator, Properties* result) {
+            const OpenSizes& sizes, Estimator* estimator, Properties* result) {
   std::vector<TensorProperties> input_copy, output_copy;
   const auto& inputs =
-      Known(shapes.GetInputProperties(name), unknown_dim, &input_copy);
+      Known(shapes.GetInputProperties(name), sizes, &input_copy);
   const auto& outputs =
-      Known(shapes.GetOutputProperties(name), unknown_dim, &output_copy);
+      Known(shapes.GetOutputProperties(name), sizes, &output_copy);
   for (const TensorProperties& output : outputs) {
     result->output_bytes.push_back(Bytes(output));
     AppendShape(output.shape(), result);
@@ -212,9 +316,10 @@ void Compute(NodeTable* table, const char* replaced, size_t size,
   }
   const GraphDef& graph = inference->item.graph;
   Estimator estimator(graph, table->edges, table->kinds);
+  const OpenSizes sizes(graph, *inference->shapes, unknown_dim);
   for (int32_t op = 0; op < graph.node_size(); ++op) {
-    Append(op, graph.node(op).name(), *inference->shapes, unknown_dim,
-           &estimator, result);
+    Append(op, graph.node(op).name(), *inference->shapes, sizes, &estimator,
+           result);
   }
   Inference::Forget(std::move(inference));
 }

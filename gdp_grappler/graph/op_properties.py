@@ -16,6 +16,11 @@ from gdp_grappler import errors
 from gdp_grappler import native
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph import recurrence_rounds
+from gdp_grappler.graph.control_flow import lost_shapes
+
+# Index of an output of cuDNN's recurrent ops.
+_RESERVE_SPACE = 3
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -65,10 +70,13 @@ def estimate(table: node_table.NodeTable, unknown_dim: int) -> OpProperties:
     PluginError: the native library is missing.
   """
   lib, n = _library(), len(table.nodes)
-  places = np.flatnonzero(table.flags(_is_foreign)).astype(np.int32)
+  foreign = np.flatnonzero(table.flags(_is_foreign)).tolist()
   replaced = graph_pb2.GraphDef()
-  replaced.node.extend(table.nodes[op] for op in places)
+  replaced.node.extend(table.nodes[op] for op in foreign)
   _replace(replaced.node)
+  others = lost_shapes.substitutes(table)
+  replaced.node.extend(others.values())
+  places = np.array([*foreign, *others], np.int32)
   data = replaced.SerializeToString()
   handle = lib.gdp_properties_new(table.handle.address, data, len(data),
                                   places.ctypes.data, unknown_dim)
@@ -79,7 +87,7 @@ def estimate(table: node_table.NodeTable, unknown_dim: int) -> OpProperties:
           f'TensorFlow cannot infer the shapes of the graph: {error}.')
     starts = _copy(lib.gdp_properties_starts(handle), n + 1, np.int64)
     ranks = _copy(lib.gdp_properties_ranks(handle), starts[-1], np.int64)
-    return OpProperties(
+    result = OpProperties(
         flops=_copy(lib.gdp_properties_flops(handle), n, np.float64),
         io_bytes=_copy(lib.gdp_properties_io_bytes(handle), n,
                        np.float64), output_starts=starts,
@@ -89,6 +97,12 @@ def estimate(table: node_table.NodeTable, unknown_dim: int) -> OpProperties:
                           ranks[ranks > 0].sum(), np.int64))
   finally:
     lib.gdp_properties_delete(handle)
+  reserved = recurrence_rounds.reserved_bytes(table.nodes,
+                                              table.each(lambda node: node.op),
+                                              result.shape)
+  for op, size in reserved.items():
+    result.output_bytes[result.output_starts[op] + _RESERVE_SPACE] = size
+  return result
 
 
 def _is_foreign(node: node_def_pb2.NodeDef) -> bool:

@@ -1,12 +1,14 @@
-"""Counts kernel launches of recurrent networks that are a single op."""
+"""Kernel launches and memory of recurrent networks that are a single op."""
 
 from __future__ import annotations
 
 import functools
+import math
 import re
 from typing import Callable, Sequence
 
 from tensorflow.core.framework import node_def_pb2
+from tensorflow.python.framework import dtypes
 
 # From an op and one of its outputs to dimensions; None if their number is
 # unknown.
@@ -15,6 +17,8 @@ ShapeOf = Callable[[int, int], Sequence[int] | None]
 _CUDNN = re.compile(r'CudnnRNN(Backprop)?(V[23])?')
 _BLOCK = re.compile(r'BlockLSTM(Grad)?(V2)?')
 _TIME_MAJOR = 'time_major'
+# Gates of a unit, by the attribute `rnn_mode`; a plain unit has one.
+_GATES = {'lstm': 4, 'gru': 3}
 
 
 def by_name(nodes: Sequence[node_def_pb2.NodeDef], op_types: Sequence[str],
@@ -58,6 +62,39 @@ def _rounds(node: node_def_pb2.NodeDef,
   state = None if _BLOCK.fullmatch(node.op) else shape_of(1)
   layers = 1 if state is None or len(state) < 3 else state[first]
   return max(1., float(products * sequence[first] * layers))
+
+
+def reserved_bytes(nodes: Sequence[node_def_pb2.NodeDef],
+                   op_types: Sequence[str],
+                   shape_of: ShapeOf) -> dict[int, int]:
+  """Returns the bytes of the output `reserve_space` of cuDNN's ops, by op.
+
+  In training, the op keeps for its gradient what it computed in each time step.
+  Shape inference does not know how much, because only cuDNN tells, and only on
+  a GPU. The result is an estimate: for each unit the values of its gates, and
+  one number more.
+
+  Args:
+    nodes: [N], NodeDefs.
+    op_types: [N], types of the nodes.
+    shape_of: Function that returns shapes of outputs.
+  """
+  result = {}
+  for op, kind in enumerate(op_types):
+    if not _CUDNN.fullmatch(kind) or 'Backprop' in kind:
+      continue
+    node, sequence, state = nodes[op], shape_of(op, 0), shape_of(op, 1)
+    is_training = 'is_training' not in node.attr or node.attr['is_training'].b
+    if not is_training or sequence is None or state is None or (len(sequence)
+                                                                < 3):
+      continue
+    steps = sequence[0 if _is_time_major(node) else 1]
+    mode = node.attr['rnn_mode'].s.decode() if 'rnn_mode' in node.attr else (
+        'lstm')
+    numbers = _GATES.get(mode, 1) + 1
+    size = dtypes.as_dtype(node.attr['T'].type).size
+    result[op] = steps * math.prod(state) * numbers * size
+  return result
 
 
 def _is_time_major(node: node_def_pb2.NodeDef) -> bool:

@@ -3,7 +3,7 @@
 A GPU multiplies in TF32, sums in another order than a CPU, and has another
 library of logarithms and the like. So a float op that changes from one type of
 device to the other changes its results in the last digits, or already in the
-third. Ops that only select, move, count or compare give the same results.
+third. Most ops that only select, move, count or compare give the same results.
 
 `EXACT` and `ROUNDS` name every type of TensorFlow's registry that has float
 kernels on both types of device and is not always tied to its device
@@ -24,6 +24,8 @@ type rounds. So `ROUNDS` has these:
   of device differ.
 * Selection by size (ArgMax, TopK, pools) and writes to positions given by
   indices, because CPUs and GPUs decide differently between equals.
+* Lookups by index (Gather). For an index out of range a CPU raises an error,
+  and a GPU gives zeros (tf.gather). A program may rely on the zeros.
 * Normal and other distributions: logarithms and cosines of random bits. Uniform
   numbers are bits with an exponent, and TensorFlow promises the same numbers on
   both types (tf.random.stateless_uniform).
@@ -64,18 +66,17 @@ EXACT: _Kinds = {
             'MatrixDiagPartV2', 'MatrixDiagPartV3', 'MatrixDiagV2',
             'MatrixDiagV3', 'MatrixSetDiag', 'MatrixSetDiagV2',
             'MatrixSetDiagV3', 'MirrorPad', 'Pack', 'Pad', 'PadV2',
-            'ParallelConcat', 'Reverse', 'ReverseSequence', 'ReverseV2', 'Roll',
-            'SpaceToBatch', 'SpaceToBatchND', 'SpaceToDepth', 'Split', 'SplitV',
-            'Tile', 'Transpose', 'Unpack', '_ParallelConcatStart',
+            'ParallelConcat', 'Reverse', 'ReverseV2', 'Roll', 'SpaceToBatch',
+            'SpaceToBatchND', 'SpaceToDepth', 'Split', 'SplitV', 'Tile',
+            'Transpose', 'Unpack', '_ParallelConcatStart',
             '_ParallelConcatUpdate'
         },
     'it chooses elements':
-        frozenset(('DynamicPartition', 'DynamicStitch', 'ExtractImagePatches',
-                   'ExtractVolumePatches', 'Gather', 'GatherNd', 'GatherV2',
-                   'OneHot', 'ResourceGather', 'ResourceGatherNd',
-                   'ResourceStridedSliceAssign', 'Select', 'SelectV2', 'Slice',
-                   'StridedSlice', 'StridedSliceAssign', 'StridedSliceGrad',
-                   'TensorStridedSliceUpdate')),
+        frozenset(
+            ('DynamicStitch', 'ExtractImagePatches', 'ExtractVolumePatches',
+             'OneHot', 'ResourceStridedSliceAssign', 'Select', 'SelectV2',
+             'Slice', 'StridedSlice', 'StridedSliceAssign', 'StridedSliceGrad',
+             'TensorStridedSliceUpdate')),
     'it rearranges a list of tensors':
         op_kinds.LIST_MAKERS | op_kinds.LIST_CHANGES | {
             'StackPop', 'StackPopV2', 'StackPush', 'StackPushV2', 'TensorArray',
@@ -220,13 +221,18 @@ ROUNDS: _Kinds = {
              'ScatterDiv', 'ScatterMax', 'ScatterMin', 'ScatterMul',
              'ScatterNd', 'ScatterNdAdd', 'ScatterNdMax', 'ScatterNdMin',
              'ScatterNdNonAliasingAdd', 'ScatterNdSub', 'ScatterNdUpdate',
-             'ScatterSub', 'ScatterUpdate', 'SparseToDense',
-             'TensorArrayScatter', 'TensorArrayScatterV2',
-             'TensorArrayScatterV3', 'TensorArraySplit', 'TensorArraySplitV2',
-             'TensorArraySplitV3', 'TensorArrayUnpack', 'TensorArrayWrite',
-             'TensorArrayWriteV2', 'TensorArrayWriteV3', 'TensorScatterAdd',
+             'ScatterSub', 'ScatterUpdate', 'SparseToDense', 'TensorScatterAdd',
              'TensorScatterMax', 'TensorScatterMin', 'TensorScatterSub',
              'TensorScatterUpdate')),
+    'it adds up what is written to one place of an array of tensors':
+        frozenset(
+            ('TensorArrayScatter', 'TensorArrayScatterV2',
+             'TensorArrayScatterV3', 'TensorArraySplit', 'TensorArraySplitV2',
+             'TensorArraySplitV3', 'TensorArrayUnpack', 'TensorArrayWrite',
+             'TensorArrayWriteV2', 'TensorArrayWriteV3')),
+    'it looks elements up by index':
+        frozenset(('DynamicPartition', 'Gather', 'GatherNd', 'GatherV2',
+                   'ResourceGather', 'ResourceGatherNd', 'ReverseSequence')),
     'it chooses by size, and devices choose differently between equals':
         frozenset(('ApproxTopK', 'ArgMax', 'ArgMin', 'Bucketize',
                    'HistogramFixedWidth', 'InTopKV2', 'LowerBound',
@@ -277,8 +283,17 @@ ROUNDS: _Kinds = {
                    'SparseTensorToCSRSparseMatrix')),
 }
 
-# Types that round for integers as well: their kernels compute with floats, or
-# update the state of their generator in a way that depends on the device.
-ROUND_INSIDE = frozenset(('HistogramFixedWidth', 'LinSpace',
-                          'ResizeNearestNeighbor', 'ResizeNearestNeighborGrad',
-                          'StatefulUniformFullInt', 'StatefulUniformInt'))
+# Types that count as rounding for integers as well: their kernels compute with
+# floats, update the state of their generator in a way that depends on the
+# device, or choose differently between equals. Or CPUs check what GPUs do not:
+# for an index out of range, a division by zero or a negative exponent, a CPU
+# raises an error, and a GPU leaves the element out or gives any number.
+ALSO_INTEGERS = frozenset(
+    ('Bincount', 'DenseBincount', 'Div', 'FloorDiv', 'FloorMod',
+     'HistogramFixedWidth', 'LinSpace', 'Pow', 'ResizeNearestNeighbor',
+     'ResizeNearestNeighborGrad', 'StatefulUniformFullInt',
+     'StatefulUniformInt', 'TopK', 'TopKV2', 'TruncateDiv',
+     'UnsortedSegmentMax', 'UnsortedSegmentMin', 'UnsortedSegmentProd',
+     'UnsortedSegmentSum')).union(
+         ROUNDS['it adds up, or overwrites, where indices are equal'],
+         ROUNDS['it looks elements up by index'])

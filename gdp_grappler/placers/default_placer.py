@@ -7,7 +7,6 @@ searches. The placer `gdp_policy` (`move_policy`) needs only the move network.
 
 from __future__ import annotations
 
-import functools
 from typing import Callable, Sequence
 
 import numpy as np
@@ -23,7 +22,6 @@ from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.policy import learned
-from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.policy import named_policy
 from gdp_grappler.placers.search import coarse_problem
@@ -32,7 +30,6 @@ from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search import staged_search
-from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
@@ -90,9 +87,7 @@ class DefaultPlacer:
     Raises:
       PolicyMismatchError: the folder has no such policy.
     """
-    self._network = move_folder.named(policy)
-    if self._network is None:
-      named_policy.check(policy)
+    self._network = named_policy.read(policy)
     self._policy, self._anchors = policy, tuple(anchors)
     self._may_ask_policy = asks_policy and self._network is None
     self._asks_moves, self._asks_network = asks_moves, asks_network
@@ -265,8 +260,7 @@ class DefaultPlacer:
   def _models(self) -> staged_search.Models:
     if not self._asks_network:
       return staged_search.no_model
-    return functools.partial(move_filter.MoveFilter,
-                             network=self._known_moves())
+    return staged_search.models_of(self._known_moves())
 
   def _known_moves(self) -> move_network.MoveNetwork:
     return self._network or shipped_moves.network()

@@ -336,9 +336,9 @@ def _xla() -> Iterator[Finding]:
   flags = os.environ.get('TF_XLA_FLAGS', '')
   if '--tf_xla_auto_jit' in flags:
     yield Finding(
-        NOTE, 'XLA', f'TF_XLA_FLAGS={flags}',
-        'Compiled clusters cannot be split: unset TF_XLA_FLAGS to '
-        'have their ops placed.')
+        NOTE, 'XLA', f'TF_XLA_FLAGS={flags}: XLA compiles clusters of placed '
+        'ops, each on one device, and may round otherwise than without '
+        'placement', 'For equal numbers, unset TF_XLA_FLAGS.')
   else:
     yield Finding(
         GOOD, 'XLA', 'no auto-clustering; a step that is compiled '
@@ -347,10 +347,10 @@ def _xla() -> Iterator[Finding]:
 
 def _policy(policy: str | None) -> Iterator[Finding]:
   from gdp_grappler.placers.policy import learned
-  from gdp_grappler.placers.policy import move_folder
+  from gdp_grappler.placers.policy import named_policy
   from gdp_grappler.placers.policy import shipped_policy
   try:
-    if move_folder.named(policy) is None:
+    if named_policy.read(policy) is None:
       learned.LearnedPlacer(policy)
     folder = policy or environment.policy_folder(
     ) or shipped_policy.shipped_policy()

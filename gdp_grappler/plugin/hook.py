@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import sys
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 from gdp_grappler import environment
 from gdp_grappler.plugin import config_epoch
@@ -45,6 +45,57 @@ def _add_option_to(config: Any) -> None:
     _add_to(config, value)
 
 
+class _Variants(NamedTuple):
+  """FunctionCallOptions of a thread for different calls.
+
+  Attributes:
+    with_pass: For calls in general.
+    stock: Without the pass.
+    placed: For steps that follow a plan.
+    clusters: As `placed`, and XLA compiles clusters of ops on one device.
+  """
+
+  with_pass: Any
+  stock: Any
+  placed: Any
+  clusters: Any
+
+  def hold(self, options: Any) -> bool:
+    """Whether options are a variant, or a copy with another executor."""
+    return any(options.config_proto_serialized == v.config_proto_serialized
+               for v in self)
+
+
+class _Calls(threading.local):
+  """The variants of a thread; None without the option."""
+
+  changes = 0  # Of the configuration, when the variants were made.
+  variants: _Variants | None = None
+
+
+def _variants(context: Any, options: Any) -> _Variants:
+  """Returns variants of the FunctionCallOptions of a context."""
+  # Without a choice of devices, calls run as if the option were off.
+  value = None if _has_no_choice(context) else switch.value(context)
+  with_pass = copy.copy(options)
+  _add_to_call(with_pass, value)
+  return _Variants(with_pass, options, *_of_placed_steps(options, value))
+
+
+def _chosen(context: Any, variants: _Variants, executor: str | None) -> Any:
+  """Returns the variant for the next call."""
+  if not context.executing_eagerly():
+    return variants.stock
+  if executor:
+    from gdp_grappler.plugin import sessions
+    if sessions.has_one_thread(executor, 'functions'):
+      return variants.stock
+  call = current_call.current()
+  if call is None or not call.is_placed:
+    return variants.with_pass
+  return variants.clusters if call.has_clusters else variants.placed
+
+
 def _wrap(cls: type[Any]) -> None:
   """Replaces the methods that set, show and use the optimizer options.
 
@@ -53,32 +104,29 @@ def _wrap(cls: type[Any]) -> None:
   that becomes a node of a graph. The node would keep the pass, also in saved
   models, where the option could not be switched off.
   """
-  calls = threading.local()
+  calls = _Calls()
   stock_call = cls.function_call_options
   stock_set = cls.set_optimizer_experimental_options
   stock_get = cls.get_optimizer_experimental_options
 
   def function_call_options(self: Any) -> Any:
-    if getattr(calls, 'changes', 0) != config_epoch.count():
+    if calls.changes != config_epoch.count():
       # TensorFlow updates only the thread that has set the option.
       self._thread_local_data.function_call_options = None
       calls.changes = config_epoch.count()
     is_new = self._thread_local_data.function_call_options is None
     options = stock_call.fget(self)
-    if is_new and _is_on(switch.value(self)):
-      # Without a choice of devices, calls run as if the option were off.
-      value = None if _has_no_choice(self) else switch.value(self)
-      calls.with_pass, calls.stock = options, copy.copy(options)
-      calls.placed, calls.clusters = _of_placed_steps(options, value)
-      _add_to_call(options, value)
-    if getattr(calls, 'with_pass', None) is not options:
+    if is_new:
+      calls.variants = None
+      if _is_on(switch.value(self)):
+        calls.variants = _variants(self, options)
+    if calls.variants is None or not calls.variants.hold(options):
       return options
-    if not self.executing_eagerly():
-      return calls.stock
-    call = current_call.current()
-    if call is None or not call.is_placed:
-      return options
-    return calls.clusters if call.has_clusters else calls.placed
+    chosen = _chosen(self, calls.variants, options.executor_type)
+    # A program changes the executor of the object that it last got.
+    chosen.executor_type = options.executor_type
+    self._thread_local_data.function_call_options = chosen
+    return chosen
 
   def set_optimizer_experimental_options(self: Any, options: dict[str,
                                                                   Any]) -> None:

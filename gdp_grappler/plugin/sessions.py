@@ -12,6 +12,7 @@ from gdp_grappler.plugin import switch
 # Methods of a session that run steps, and so let graphs be optimized.
 _RUNS = ('_call_tf_sessionrun', '_call_tf_sessionprun',
          '_make_callable_from_options')
+_ONE_THREAD = 'SINGLE_THREADED_EXECUTOR'
 
 
 def install(add_option: Callable[[Any], None]) -> None:
@@ -35,6 +36,20 @@ def install(add_option: Callable[[Any], None]) -> None:
     method_wrapping.wrap(session.BaseSession, name, asked_devices.in_session)
 
 
+def has_one_thread(executor: str, what: str) -> bool:
+  """Whether an executor has one thread. If so, a line says the consequence.
+
+  Args:
+    executor: TensorFlow's name of the executor; '' for the usual one.
+    what: What runs on the executor, as in 'sessions'.
+  """
+  if executor != _ONE_THREAD:
+    return False
+  notices.say_once(f'{what} with {_ONE_THREAD}: left as they were: this '
+                   'executor cannot wait for a tensor of another device')
+  return True
+
+
 def _text(target: Any) -> str:
   return target.decode() if isinstance(target, bytes) else str(target)
 
@@ -52,7 +67,8 @@ def _with_option(config: Any, add_option: Callable[[Any], None]) -> Any:
   """Returns a copy of a configuration, with the pass if the option is on.
 
   An argument of another type is returned unchanged, because TensorFlow's own
-  constructor then raises an error.
+  constructor then raises an error. So is a configuration of the executor that
+  has one thread, which would wait forever for a tensor of another device.
   """
   from tensorflow.core.protobuf import config_pb2
   from tensorflow.python.eager import context
@@ -64,4 +80,7 @@ def _with_option(config: Any, add_option: Callable[[Any], None]) -> Any:
   result = config_pb2.ConfigProto()
   result.CopyFrom(config)
   add_option(result)
+  if _has_pass(result) and has_one_thread(result.experimental.executor_type,
+                                          'sessions'):
+    return config
   return result

@@ -239,7 +239,7 @@ def _check_policy(key: str, folder: str) -> None:
   # Imported when needed: most programs never name a policy.
   from gdp_grappler.placers.policy import named_policy
   try:
-    named_policy.check(folder)
+    named_policy.read(folder)
   except errors.GdpError as error:
     raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
 

@@ -22,6 +22,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.costs import profiled_costs
+from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.problems import request as request_lib
@@ -118,6 +119,9 @@ def read(
           f'{request.graph} is a graph of costs, which has no tables to split. '
           f'Leave out {spelling.argument("split_tables")}.')
     graph, costs = request.given
+    if request.pins == assumptions.PINS_IGNORED:
+      graph = graph.replace(pins=[''] * graph.num_ops,
+                            user_pins=[False] * graph.num_ops)
     step = step_lib.Step(graph, cluster, None, costs)
     return step.with_rounding_allowed() if request.may_round else step
   architecture = architectures.of(cluster)

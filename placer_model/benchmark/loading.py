@@ -27,7 +27,8 @@ from placer_model.benchmark import tasks as tasks_lib
 # Fields that change the price of a placement without changing its graph's
 # fingerprint.
 _PRICED = ('tensor_ops', 'flops', 'io_bytes', 'groups', 'allowed_types',
-           'user_pins', 'executions', 'stateful', 'same_numbers')
+           'user_pins', 'executions', 'stateful', 'same_numbers', 'rounds',
+           'element_types', 'works_on_host')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -18,8 +18,8 @@ from typing import Iterator, Sequence
 
 import numpy as np
 
-from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
+from gdp_grappler.placers.search.moves import move_scoring
 from placer_model.pretraining import logs
 from placer_model.pretraining import pretrain_config
 
@@ -31,7 +31,7 @@ _TRAINED = ('hidden_weights', 'hidden_bias', 'weights', 'bias')
 _LEAST_DEVIATION = 1e-2
 # Factor of the scores in the softmax over the moves of a round.
 _SHARPNESS = 2.
-_GAIN_WEIGHT = move_filter.FilterConfig().gain_weight
+_GAIN_WEIGHT = move_scoring.GAIN_WEIGHT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Learner:
                      gains - np.log(np.maximum(batch.gains, logs.LEAST_GAIN)),
                      0.)
     share = 1 / len(batch)
-    scores = move_filter.gain_scores(logits, gains, _GAIN_WEIGHT)
+    scores = move_scoring.gain_scores(logits, gains, _GAIN_WEIGHT)
     order, slopes = _order_loss(scores, batch)
     slopes *= self._config.rank_share
     outer = np.stack([

@@ -17,7 +17,7 @@ from gdp_grappler.placers.policy import drafts
 from gdp_grappler.placers.policy import improving
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
-from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.placers.search.moves import moves as moves_lib
 
 # Gains below this share of a step are rounding errors of the price.
@@ -30,7 +30,7 @@ class Log:
   """R moves and their gains.
 
   Attributes:
-    features: float32 [R, F], features by `move_filter.MoveDescriber`.
+    features: float32 [R, F], features by `move_scoring.MoveDescriber`.
     gains: float32 [R], share of the step that each move saved, at most 1; not
       positive if the move saved nothing.
     rounds: int32 [R], number of the round of each move, from 0 on and never
@@ -56,15 +56,15 @@ class Log:
 
 
 class PricedMoves:
-  """A chooser of moves for `gdp_policy` that prices all moves, and logs them.
+  """A scorer of moves for `gdp_policy` that prices all moves, and logs them.
 
-  The chooser scores a random share of the moves by their gains, and all other
+  The scorer rates a random share of the moves by their gains, and all other
   moves below them. So the policy takes better moves than by chance, and worse
   moves than if it knew all gains.
   """
 
   def __init__(self, problem: placer_lib.Problem,
-               describer: move_filter.MoveDescriber, known: float,
+               describer: move_scoring.MoveDescriber, known: float,
                rng: np.random.Generator) -> None:
     """Begins with an empty log.
 
@@ -80,7 +80,7 @@ class PricedMoves:
 
   def scores(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str]) -> np.ndarray:
-    """See `MoveChooser`."""
+    """See `improving.Scorer`."""
     features = self._describer.describe(incumbent, candidates, kinds)
     gains = self._gains(incumbent, candidates)
     self._rounds.append((features, gains))
@@ -88,7 +88,7 @@ class PricedMoves:
     return np.where(known, gains, -_MOST_GAIN - 1)
 
   def learn(self, chosen: np.ndarray, gained: np.ndarray) -> None:
-    """See `MoveChooser`; the gains are known already."""
+    """See `improving.Scorer`; the gains are known already."""
 
   def log(self) -> Log | None:
     """Returns the log of all moves so far, or None if there were none."""
@@ -130,14 +130,13 @@ def collect(problem: placer_lib.Problem, rounds: int, known: float,
   """
   config = policy_config.PolicyConfig()
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
-  describer = move_filter.MoveDescriber(problem)
+  describer = move_scoring.MoveDescriber(problem)
   found.add(drafts.Drafts(problem, config, describer).rows)
   config = dataclasses.replace(
       config, prices=len(found.prices) + rounds * config.at_once)
-  chooser = PricedMoves(problem, describer, known, rng)
-  improving.Improver(found, chooser, config, rng,
-                     moves_lib.Moves(problem)).run()
-  return chooser.log()
+  scorer = PricedMoves(problem, describer, known, rng)
+  improving.Improver(found, scorer, config, rng, moves_lib.Moves(problem)).run()
+  return scorer.log()
 
 
 def joined(logs: Sequence[Log]) -> Log:

@@ -7,13 +7,13 @@ import dataclasses
 import numpy as np
 
 from gdp_grappler.placers.policy import policy_config
-from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
+from gdp_grappler.placers.search.moves import move_scoring
 from placer_model.pretraining import logs
 
 # Number of moves that `gdp_policy` prices in a round.
 _FEW = policy_config.PolicyConfig().at_once
-_GAIN_WEIGHT = move_filter.FilterConfig().gain_weight
+_GAIN_WEIGHT = move_scoring.GAIN_WEIGHT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +48,7 @@ def of_network(network: move_network.MoveNetwork, log: logs.Log,
   the score that searches use.
   """
   logits, gains = network.predict(log.features)
-  scores = move_filter.gain_scores(logits, gains, gain_weight)
+  scores = move_scoring.gain_scores(logits, gains, gain_weight)
   kept, kept_gain = _kept(scores, log)
   return Quality(len(log), float(log.gaining.mean()),
                  area_under_curve(logits, log), kept, kept_gain,

@@ -30,8 +30,8 @@ from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.features.moves import schema
 from gdp_grappler.placers import step as step_lib
-from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
+from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import local_team
 from placer_model import run_folder
@@ -153,7 +153,7 @@ class _Run:
     """
     self._options, self._dir = options, options.model_dir
     self._team = team
-    self._names = schema.names(move_filter.KINDS)
+    self._names = schema.names(move_scoring.KINDS)
     self._key = hashlib.sha256(
         repr((dataclasses.replace(options.config, rounds=0), options.seed,
               self._names, _STREAMS)).encode()).hexdigest()

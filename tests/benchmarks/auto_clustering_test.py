@@ -8,13 +8,10 @@ from gdp_grappler import errors
 from gdp_grappler.processes import calls
 from helpers import benchmarks
 
-
-@pytest.fixture(name='program')
-def _program():
-  return benchmarks.module('auto_clustering')
+auto_clustering = benchmarks.module('auto_clustering')
 
 
-def test_each_way_has_a_process_of_its_own(program, monkeypatch):
+def test_each_way_has_a_process_of_its_own(monkeypatch):
   """A placed model shared a process with the same model unplaced."""
   called = []
 
@@ -23,25 +20,22 @@ def test_each_way_has_a_process_of_its_own(program, monkeypatch):
     return {'losses': [2., 1. + arguments[1]]}
 
   monkeypatch.setattr(calls, 'call', call)
-  rows = program._rows('a:model')
-  assert called == [
-      ('benchmarks.auto_clustering:measure', 'a:model', with_xla, option,
-       with_xla)
-      for with_xla, option in itertools.product((False,
-                                                 True), (False,
-                                                         program._OPTION))
-  ]
+  rows = auto_clustering._rows('a:model')
+  assert called == [('benchmarks.auto_clustering:measure', 'a:model', with_xla,
+                     option, with_xla)
+                    for with_xla, option in itertools.product((False, True), (
+                        False, auto_clustering._OPTION))]
   assert [(row['xla'], row['losses']) for row in rows] == [(False, 0.),
                                                            (False, 0.),
                                                            (True, 1.),
                                                            (True, 1.)]
 
 
-def test_a_model_that_cannot_be_trained_is_named(program, monkeypatch):
+def test_a_model_that_cannot_be_trained_is_named(monkeypatch):
 
   def call(*unused_args, **unused_options):
     raise calls.CallError('ValueError: no')
 
   monkeypatch.setattr(calls, 'call', call)
   with pytest.raises(errors.MeasurementError, match='a:model cannot be .* no'):
-    program._rows('a:model')
+    auto_clustering._rows('a:model')

@@ -1,19 +1,15 @@
 """What the first `fit` costs: the program that says so."""
 
 import json
-import types
 
 import pytest
 
 from helpers import benchmarks
 
+first_fit = benchmarks.module('first_fit')
+
 _KEYS = ('devices', 'steps', 'off_s', 'on_s', 'on / off', 'ours_s', 'share',
          'said_s', 'off_traces', 'on_traces')
-
-
-@pytest.fixture(name='program', scope='module')
-def _program() -> types.ModuleType:
-  return benchmarks.module('first_fit')
 
 
 @pytest.mark.e2e
@@ -29,9 +25,9 @@ def test_both_ways_trace_the_same_and_ours_is_a_part(tmp_path):
   assert 0 < row['ours_s'] < row['on_s'] and row['said_s'] > 0
 
 
-def test_what_tensorflow_takes_within_ours_is_not_ours(program, monkeypatch):
+def test_what_tensorflow_takes_within_ours_is_not_ours(monkeypatch):
   now = [0.]
-  monkeypatch.setattr(program.time, 'process_time', lambda: now[0])
+  monkeypatch.setattr(first_fit.time, 'process_time', lambda: now[0])
 
   class Calls:
 
@@ -47,7 +43,7 @@ def test_what_tensorflow_takes_within_ours_is_not_ours(program, monkeypatch):
     def inner(self):
       now[0] += 4
 
-  clock = program._OurSeconds()
+  clock = first_fit._OurSeconds()
   clock._clock(Calls, 'ours', True)
   clock._clock(Calls, 'theirs', False)
   clock._clock(Calls, 'inner', True)
@@ -57,9 +53,9 @@ def test_what_tensorflow_takes_within_ours_is_not_ours(program, monkeypatch):
   assert clock.seconds == 1 + 4 + 2 + 4
 
 
-def test_lines_of_several_graphs_are_added_up(program):
-  said = program._Said()
+def test_lines_of_several_graphs_are_added_up():
+  said = first_fit._Said()
   for line in ('a: left; 20 ms spent', 'b: 3 ms (simulated)',
                'c: placed; 1.5e+03 ms spent, from the cache'):
-    said.emit(program.logging.LogRecord('', 0, '', 0, line, None, None))
+    said.emit(first_fit.logging.LogRecord('', 0, '', 0, line, None, None))
   assert said.spent_s == pytest.approx(1.52)

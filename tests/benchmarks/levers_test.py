@@ -21,10 +21,7 @@ from helpers import clusters
 from helpers import graphs
 from helpers import problems
 
-
-@pytest.fixture(name='program', scope='module')
-def _program():
-  return benchmarks.module('levers')
+levers = benchmarks.module('levers')
 
 
 @pytest.fixture(name='problem', scope='module')
@@ -35,89 +32,88 @@ def _problem():
                              time_budget_s=1., clock=time.process_time)
 
 
-def test_each_lever_is_switched_off(program, capsys):
-  assert program.main([
+def test_each_lever_is_switched_off(capsys):
+  assert levers.main([
       '--json', '--seconds=0.2', '--seeds=2', '--quiet',
       'wavenet-2x18@tiny@2xP100'
   ]) == 0
   rows = json.loads(capsys.readouterr().out)
   assert [row['seed'] for row in rows] == [0, 1]
   for row in rows:
-    steps = {name: row[f'{name}_s'] for name in program._WAYS}
+    steps = {name: row[f'{name}_s'] for name in levers._WAYS}
     assert all(0 < step < 1 for step in steps.values())
     # A search begins with the anchors; edges differ by little.
     assert steps['all'] <= 1.02 * steps['search']
 
 
-def test_levers_may_be_chosen(program, capsys):
+def test_levers_may_be_chosen(capsys):
   few = ['--seconds=.05', '--seeds=1', '--quiet', 'wavenet-2x18@tiny@2xP100']
-  assert program.main(['--json', '--levers=parts,compound', *few]) == 0
+  assert levers.main(['--json', '--levers=parts,compound', *few]) == 0
   row, = json.loads(capsys.readouterr().out)
   assert set(row) == {'task', 'seed', 'all_s', 'parts_s', 'compound_s'}
-  assert program.main(['--levers=compound', *few]) == 0
+  assert levers.main(['--levers=compound', *few]) == 0
   out = capsys.readouterr().out
   assert 'no compound' in out and 'no parts' not in out
 
 
-def test_a_lever_that_does_not_exist(program, capsys):
+def test_a_lever_that_does_not_exist(capsys):
   with pytest.raises(SystemExit) as raised:
-    program.main(['--levers=luck', 'wavenet-2x18@tiny@2xP100'])
+    levers.main(['--levers=luck', 'wavenet-2x18@tiny@2xP100'])
   assert raised.value.code == 2
   assert 'there is no lever "luck"' in capsys.readouterr().err
 
 
 def test_a_graph_that_does_not_exist_is_said_before_any_search(
-    program, capsys, monkeypatch):
+    capsys, monkeypatch):
   """It was said when its turn came, and what was found before was lost."""
-  monkeypatch.setattr(program, '_found', None)
-  assert program.main(
+  monkeypatch.setattr(levers, '_found', None)
+  assert levers.main(
       ['--quiet', 'wavenet-2x18@tiny@2xP100', 'wavnet@tiny@2xP100']) == 2
   assert 'wavnet@tiny does not exist' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('name', ['all', 'network', 'priorities'])
 def test_orders_are_searched_for_where_priorities_are_a_lever(
-    program, monkeypatch, problem, name):
+    monkeypatch, problem, name):
   """It was the search first in, first out, whatever was switched off."""
   made = []
   stock = priority_annealing.PriorityAnnealing
   monkeypatch.setattr(
       priority_annealing, 'PriorityAnnealing', lambda *arguments:
       (made.append(arguments), stock(*arguments))[1])
-  program._found(problem, program._WAYS[name])
+  levers._found(problem, levers._WAYS[name])
   assert bool(made) == (name != 'priorities')
   for _, _, _, model, *_ in made:
     assert (model is None) == (name == 'network')
 
 
 @pytest.mark.parametrize('name, are_short', [('all', True), ('short', False)])
-def test_short_annealings_are_a_lever(program, monkeypatch, problem, name,
-                                      are_short):
+def test_short_annealings_are_a_lever(monkeypatch, problem, name, are_short):
   ran = []
   stock = staged_search._StagedSearch._anneal_each
   monkeypatch.setattr(
       staged_search._StagedSearch, '_anneal_each', lambda *arguments:
       (ran.append(stock(*arguments)), ran[-1])[1])
-  program._found(problem, program._WAYS[name])
+  levers._found(problem, levers._WAYS[name])
   assert ran == [are_short]
 
 
 @pytest.mark.parametrize('name, asks', [('all', True), ('policy', False),
                                         ('search', False)])
-def test_the_policy_proposes_unless_it_is_switched_off(program, monkeypatch,
-                                                       problem, name, asks):
+def test_the_policy_proposes_unless_it_is_switched_off(monkeypatch, problem,
+                                                       name, asks):
   asked = []
   stock = move_policy.before_search
   monkeypatch.setattr(
       move_policy, 'before_search', lambda *arguments:
       (asked.append(arguments), stock(*arguments))[1])
-  assert program._found(problem, program._WAYS[name])
+  assert levers._found(problem, levers._WAYS[name])
   assert bool(asked) == asks
 
 
 @pytest.mark.parametrize('name, kinds', [('all', True), ('coordinates', False)])
-def test_no_move_is_by_coordinates_that_are_unknown(program, monkeypatch,
-                                                    problem, name, kinds):
+def test_no_move_is_by_coordinates_that_are_unknown(monkeypatch, problem, name,
+                                                    kinds):
   drawn = []
   stock = moves.Moves
 
@@ -131,12 +127,11 @@ def test_no_move_is_by_coordinates_that_are_unknown(program, monkeypatch,
 
   monkeypatch.setattr(moves, 'Moves', make)
   make.kinds = stock.kinds
-  program._found(problem, program._WAYS[name])
+  levers._found(problem, levers._WAYS[name])
   assert drawn and all(bool(found) == kinds for found in drawn)
 
 
-def test_numbers_of_the_search_reach_its_annealings(program, monkeypatch,
-                                                    problem):
+def test_numbers_of_the_search_reach_its_annealings(monkeypatch, problem):
   """The stages kept the numbers of the time when their module was loaded."""
   seen = []
   stock = annealing.Annealing.price_batch
@@ -146,7 +141,7 @@ def test_numbers_of_the_search_reach_its_annealings(program, monkeypatch,
     stock(self, *arguments)
 
   monkeypatch.setattr(annealing.Annealing, 'price_batch', price_batch)
-  program._found(problem, program._WAYS['compound'])
+  levers._found(problem, levers._WAYS['compound'])
   assert set(seen) == {0}
 
 
@@ -155,8 +150,8 @@ def test_numbers_of_the_search_reach_its_annealings(program, monkeypatch,
     ('packing', memory_packing, 'packed', ()),
     ('memory_repair', memory_repair.MemoryRepair, 'fitted', ('m_etf',)),
 ])
-def test_memories_are_neither_repaired_nor_packed(program, monkeypatch, name,
-                                                  module, function, anchors):
+def test_memories_are_neither_repaired_nor_packed(monkeypatch, name, module,
+                                                  function, anchors):
   """Neither by anchors nor by the search; afterwards they are again."""
   made = []
   stock = getattr(module, function)
@@ -173,11 +168,11 @@ def test_memories_are_neither_repaired_nor_packed(program, monkeypatch, name,
   problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=100))
   for way in (name, 'all'):
     made.clear()
-    program._found(
+    levers._found(
         problem,
         dataclasses.replace(
-            program._WAYS[way],
+            levers._WAYS[way],
             placer=functools.partial(default_placer.DefaultPlacer,
                                      anchors=anchors, asks_moves=False)))
     assert any(made) == (way == 'all')
-  assert program.search_config.DEFAULT == program.search_config.SearchConfig()
+  assert levers.search_config.DEFAULT == levers.search_config.SearchConfig()

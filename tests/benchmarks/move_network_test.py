@@ -6,14 +6,11 @@ import pytest
 
 from helpers import benchmarks
 
-
-@pytest.fixture(name='program')
-def _program():
-  return benchmarks.module('move_network')
+move_network = benchmarks.module('move_network')
 
 
-def test_both_ways_of_searching_are_compared(program, capsys):
-  assert program.main([
+def test_both_ways_of_searching_are_compared(capsys):
+  assert move_network.main([
       '--json', '--seconds=.2', '--seeds=2', '--quiet',
       'wavenet-2x18@tiny@2xP100'
   ]) == 0
@@ -26,6 +23,6 @@ def test_both_ways_of_searching_are_compared(program, capsys):
 
 
 @pytest.mark.parametrize('task', ['rnnlm-2', '@2xP100'])
-def test_a_task_needs_a_graph_and_a_cluster(program, task, capsys):
-  assert program.main([task, '--quiet']) == 2
+def test_a_task_needs_a_graph_and_a_cluster(task, capsys):
+  assert move_network.main([task, '--quiet']) == 2
   assert 'names no cluster' in capsys.readouterr().err

@@ -10,11 +10,16 @@ import pytest
 import tensorflow as tf
 
 from gdp_grappler import deadlines
+from gdp_grappler import errors
+from gdp_grappler.api import placing
 from gdp_grappler.api import subjects
 from gdp_grappler.bin import gdp
+from gdp_grappler.bin.commands import common
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.placers import registry
+from gdp_grappler.placers.policy import move_folder
+from gdp_grappler.placers.policy import shipped_policy
 from gdp_grappler.placers.simple import random_placer
 from helpers import fresh
 from helpers import graph_defs
@@ -210,6 +215,54 @@ def test_a_time_budget_is_for_the_search(folder, monkeypatch):
               '--placer=random', '--time_budget_s=30', '--output',
               folder / 'plan.json') == 0
   assert 0 < seen[0] <= 30
+
+
+@pytest.mark.parametrize('options, named, loads', [
+    ((), '', False),
+    (('--time_budget_s=59',), '', False),
+    (('--time_budget_s=60',), '', True),
+    (('--time_budget_s=60', '--placer=gdp_held_out'), '', False),
+    ((), 'a policy', True),
+    (('--placer=metis',), 'a policy', False),
+    (('--policy=a policy',), '', True),
+    ((), 'moves', False),
+    (('--policy=moves',), '', False),
+])
+def test_tensorflow_is_loaded_before_a_search_that_may_need_it(
+    folder, monkeypatch, options, named, loads):
+  """The search loaded it, and its notes were shown in spite of --quiet.
+
+  Later TensorFlow was also loaded for a move network, which does not need it.
+  """
+  calls = []
+
+  def load():
+    calls.append('load')
+
+  def place(*unused_arguments, **unused_fields):
+    calls.append('place')
+    raise errors.GdpError('')
+
+  monkeypatch.setattr(registry, 'factory', lambda *unused_arguments: None)
+  monkeypatch.setattr(shipped_policy, 'has_policy', lambda: True)
+  monkeypatch.setattr(common, 'load_tensorflow', load)
+  monkeypatch.setattr(placing, 'place', place)
+  monkeypatch.setattr(move_folder, 'is_here', lambda path: path == 'moves')
+  monkeypatch.setenv('GDP_POLICY', named)
+  _run('place', folder / 'towers.json', '--cluster=2xP100', *options,
+       '--output', folder / 'plan.json')
+  assert calls == ['load'] * loads + ['place']
+
+
+def test_one_op_is_not_several(tmp_path, capsys):
+  """It was '1 ops'."""
+  graph, plan = tmp_path / 'one.json', tmp_path / 'plan.json'
+  graph.write_text('{"nodes": [{"name": "a", "seconds": 0.1}]}')
+  assert _run('place', graph, '--cluster=2xP100', '--placer=single_device',
+              '--output', plan) == 0
+  for command in 'simulate', 'show':
+    assert _run(command, graph, '--plan', plan) == 0
+  assert capsys.readouterr().out.count('one: 1 op ') == 3
 
 
 def test_a_placement_without_a_gain_says_so(folder, capsys):

@@ -43,6 +43,27 @@ def test_what_tensorflow_says_while_it_loads_is_not_shown(tmp_path):
   assert (done.code, done.stderr) == (0, '')
 
 
+def test_an_interrupt_does_not_wait_for_the_background():
+  """The program waited for a policy that loaded, once without an end."""
+  code = """
+import contextlib, sys, threading
+from gdp_grappler.bin import gdp
+from gdp_grappler.bin.commands import glossary
+from gdp_grappler.placers.policy import eager_thread
+eager_thread.as_placer_code = contextlib.nullcontext
+def interrupted(arguments):
+  eager_thread.start(threading.Event().wait)
+  print('printed')
+  raise KeyboardInterrupt
+glossary.run = interrupted
+sys.argv = ['gdp', 'glossary']
+sys.exit(gdp.main())
+"""
+  done = fresh.run_code(code, timeout_s=60)
+  assert (done.code, done.stdout) == (130, 'printed\n')
+  assert done.stderr == 'gdp: interrupted\n'
+
+
 def test_the_package_is_a_program_that_knows_its_version():
   done = subprocess.run([sys.executable, '-m', 'gdp_grappler', '--version'],
                         capture_output=True, text=True, check=True,

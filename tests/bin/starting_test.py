@@ -1,3 +1,4 @@
+import contextlib
 import importlib.metadata
 import os
 import runpy
@@ -63,6 +64,31 @@ def test_in_the_background_it_can_be_ended(tmp_path):
 def test_what_ignores_interrupts_goes_on(tmp_path):
   ignored = 'signal.signal(signal.SIGINT, signal.SIG_IGN); '
   assert _interrupted(tmp_path, True, ignored, within_s=2) is None
+
+
+@pytest.mark.parametrize('by', [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_that_is_swallowed_comes_afterwards(by):
+  """TensorFlow loaded on, and the search began."""
+  before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+  starting.end_as_interrupted()
+  try:
+    with pytest.raises(KeyboardInterrupt):
+      with starting.interrupts_kept():
+        with contextlib.suppress(KeyboardInterrupt):
+          signal.raise_signal(by)
+    assert signal.getsignal(signal.SIGINT) is before[0]
+  finally:
+    signal.signal(signal.SIGTERM, before[1])
+
+
+def test_an_interrupt_hides_the_error_that_it_caused():
+  """The error was shown in place of "interrupted"."""
+  with pytest.raises(KeyboardInterrupt):
+    with starting.interrupts_kept():
+      try:
+        signal.raise_signal(signal.SIGINT)
+      except KeyboardInterrupt:
+        raise ImportError from None
 
 
 @pytest.mark.parametrize('name',

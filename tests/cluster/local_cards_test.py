@@ -3,6 +3,7 @@ import pytest
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import local_cards
 from gdp_grappler.cluster import nvml
+from gdp_grappler.cluster import type_rates
 
 
 def _made(title, **facts):
@@ -14,14 +15,15 @@ def _made(title, **facts):
   return card, notes
 
 
-@pytest.mark.parametrize('title, share, memory_bytes', [
-    ('NVIDIA A100-SXM4-40GB MIG 1g.5gb', 1 / 7, 5e9),
-    ('NVIDIA A100-SXM4-40GB MIG 3g.20gb', 3 / 7, 20e9),
-    ('NVIDIA A100-SXM4-40GB MIG 1c.3g.20gb', 1 / 7, 20e9),
-    ('NVIDIA A100-SXM4-80GB MIG 1g.10gb+me', 1 / 7, 10e9),
+@pytest.mark.parametrize('title, share, memory_share, memory_bytes', [
+    ('NVIDIA A100-SXM4-40GB MIG 1g.5gb', 1 / 7, 1 / 8, 5e9),
+    ('NVIDIA A100-SXM4-40GB MIG 3g.20gb', 3 / 7, 1 / 2, 20e9),
+    ('NVIDIA A100-SXM4-40GB MIG 1c.3g.20gb', 1 / 7, 1 / 2, 20e9),
+    ('NVIDIA A100-SXM4-80GB MIG 1g.10gb+me', 1 / 7, 1 / 8, 10e9),
 ])
-def test_a_slice_has_its_share_of_the_card(title, share, memory_bytes):
-  """It had the rates and the memory of the whole card, without a note."""
+def test_a_slice_has_its_share_of_the_card(title, share, memory_share,
+                                           memory_bytes):
+  """The share of units was also taken for the bandwidth of the memory."""
   facts = local_cards.facts_of(
       {'device_name': title, 'compute_capability': (8, 0)})
   notes = []
@@ -29,11 +31,26 @@ def test_a_slice_has_its_share_of_the_card(title, share, memory_bytes):
   card = local_cards.figures('GPU:0', facts, None, notes)
   assert card.peak_flops == pytest.approx(whole.peak_flops * share)
   assert card.bandwidth_bytes_per_s == pytest.approx(whole.bandwidth_bytes_per_s
-                                                     * share)
+                                                     * memory_share)
   assert card.resident_threads == int(108 * 2048 * share)
-  assert f'{share:.0%} of the rates' in ' '.join(notes)
+  said = ' '.join(notes)
+  assert f'{share:.0%} of the FLOP/s' in said
+  assert f'{memory_share:.0%} of its bandwidth' in said
   allocatable = local_cards.memory_bytes('GPU:0', facts, notes)
   assert memory_bytes / 2 < allocatable < memory_bytes
+
+
+@pytest.mark.parametrize('title, share', [
+    ('NVIDIA A30 MIG 4g.24gb', 1),
+    ('NVIDIA A30 MIG 1g.6gb', 1 / 4),
+])
+def test_a_card_with_four_slices(title, share):
+  """The slice that is the whole card had four sevenths of the rates."""
+  like = device_figures.CARDS['A100']
+  card, _ = _made(title, capability=(8, 0))
+  assert card.peak_flops == pytest.approx(like.peak_flops * share)
+  assert card.bandwidth_bytes_per_s == pytest.approx(like.bandwidth_bytes_per_s
+                                                     * share)
 
 
 def test_a_slice_of_an_unknown_card():
@@ -55,6 +72,27 @@ def test_a_variant_with_another_memory(title, bus_bits, megahertz, rate):
   assert card.bandwidth_bytes_per_s == pytest.approx(rate, rel=.001)
   note, = notes
   assert f'has {rate / 1e9:,.0f} GB/s' in note
+
+
+@pytest.mark.parametrize('title, capability, half, double', [
+    ('NVIDIA GeForce GTX 1080 Ti', (6, 1), 1, 1 / 32),
+    ('NVIDIA GeForce RTX 2080 Ti', (7, 5), 4, 1 / 32),
+    ('NVIDIA GeForce RTX 3080', (8, 6), 2, 1 / 64),
+])
+def test_a_card_with_a_peak_by_clocks_has_rates_by_capability(
+    title, capability, half, double):
+  """It had the rates of a server card, which refer to another peak."""
+  card, _ = _made(title, capability=capability, lanes=1000, clock_hertz=1e9,
+                  memory_bus_bits=256, memory_clock_hertz=1e9)
+  assert card.peak_flops == 2e12
+  assert card.type_rates['float16_rate'] == half
+  assert card.type_rates['float64_rate'] == double
+
+
+def test_a_card_with_assumed_figures_has_the_rates_of_the_same_card():
+  card, _ = _made('NVIDIA A9', capability=(8, 0))
+  assert card.peak_flops == device_figures.CARDS['A100'].peak_flops
+  assert card.type_rates == type_rates.of_card('A100')
 
 
 @pytest.mark.parametrize('title, bus_bits, megahertz', [

@@ -32,6 +32,12 @@ def test_bad_limits_are_one_error(text):
     max_memory.parse(text)
 
 
+def test_a_size_with_very_many_digits_is_out_of_range():
+  """The message was Python's, about a conversion."""
+  with pytest.raises(errors.ClusterError, match='out of range'):
+    max_memory.checked({'GPU': '9' * 400})
+
+
 @pytest.mark.parametrize(
     'limits', [{1: '2GB'}, {'GPU:0': True}, {'GPU:0': None}, {'GPU:0': [1]}])
 def test_bad_dicts_are_one_error(limits):

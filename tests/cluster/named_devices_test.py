@@ -12,6 +12,7 @@ from gdp_grappler.cluster import cluster_file
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import named_devices
 from gdp_grappler.cluster import presets
+from gdp_grappler.cluster import type_rates
 
 _PATH = (pathlib.Path(__file__).parents[1] / 'testdata' / 'two_cards.pbtxt')
 _TEXT = _PATH.read_text()
@@ -31,11 +32,13 @@ def test_text_in_the_terms_of_tensorflow():
                                                 732.16e9,
                                                 device_figures.GPU_LAUNCH_S,
                                                 _GPU0, _GPU0,
-                                                **device_figures.CARD_LAUNCH),
+                                                **device_figures.CARD_LAUNCH,
+                                                **type_rates.of_card('P100')),
                              cluster_lib.Device(_GPU1, 'GPU', 12079136768,
                                                 4.29e12, 0.7, 100e9, 7e-6,
                                                 _GPU1, "the K40's",
-                                                **device_figures.CARD_LAUNCH))
+                                                **device_figures.CARD_LAUNCH,
+                                                **type_rates.of_card('K40')))
   links = {(l.source, l.target): l for l in cluster.links}
   assert len(links) == 6
   assert links[_GPU1, _CPU] == cluster_lib.Link(_GPU1, _CPU, 2e-5, 6e9,
@@ -165,6 +168,23 @@ def test_wrong_json_in_the_terms_of_tensorflow(tmp_path, change, message):
   with pytest.raises(errors.ClusterError) as error:
     cluster_file.read(str(path))
   assert message in str(error.value) and str(path) in str(error.value)
+
+
+def test_a_card_has_the_rates_of_its_data_sheet_unless_the_file_has_its_own():
+  *_, gpu = named_devices.from_text(_TEXT, 'x').devices
+  assert gpu.float16_rate == 1 and gpu.float64_rate == 1 / 3
+  text = _TEXT.replace('environment { key: "launch_s" value: "7e-6" }',
+                       'environment { key: "float16_rate" value: "4" }')
+  *_, gpu = named_devices.from_text(text, 'x').devices
+  assert gpu.float16_rate == 4 and gpu.float64_rate == 1 / 3
+
+
+def test_a_peak_by_clocks_has_rates_by_capability():
+  """An A100 had float16 at twice its peak without units for matrices."""
+  text = _TEXT.replace('P100', 'A100').replace('"6.0"', '"8.0"')
+  _, gpu, _ = named_devices.from_text(text, 'x').devices
+  assert gpu.peak_flops == 56 * 64 * 1328e6 * 2
+  assert gpu.float16_rate == 16 and gpu.float64_rate == 1
 
 
 def test_a_card_runs_as_its_environment_says():

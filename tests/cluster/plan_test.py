@@ -271,6 +271,20 @@ def test_the_version_of_a_later_plan_comes_before_its_fields(path, graph):
   check_error(lambda: plan.load(path, graph), 'has version 2')
 
 
+@pytest.mark.parametrize('layer', ['format', 'devices', 'fingerprint'])
+def test_a_layer_may_have_the_name_of_a_field_of_plans(tmp_path, layer):
+  """The map of such a layer was taken for a damaged plan."""
+  path = tmp_path / 'map.json'
+  path.write_text(json.dumps({layer: 'GPU:0'}))
+  assert plan.read_layers(str(path)) == {layer: 'GPU:0'}
+
+
+def test_a_plan_is_no_map_of_layers(path):
+  assert plan.read_layers(path) is None
+  edit(path, format='other')
+  assert plan.read_layers(path) is None
+
+
 def test_placement_of_another_graph_is_not_saved(path, graph, cluster):
   check_error(
       lambda: plan.save(path, graph, placement_lib.Placement([0], cluster)),

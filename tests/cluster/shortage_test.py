@@ -55,7 +55,7 @@ def test_rooms_are_those_of_cards_or_of_all_without_cards():
 
 
 @pytest.mark.parametrize('seed', range(30))
-def test_whatever_a_search_of_all_placements_fits_is_not_refused(seed):
+def test_what_fits_is_not_refused_and_what_is_too_much_is(seed):
   rng = np.random.default_rng(seed)
   sizes = rng.integers(1, 9, 5)
   room = rng.integers(4, 20, 2)
@@ -63,6 +63,8 @@ def test_whatever_a_search_of_all_placements_fits_is_not_refused(seed):
              for places in _all_places(5))
   said = shortage.why_none_fits(_graph(sizes), _cluster(1, *room))
   assert not (fits and said)
+  if sizes.sum() > room.sum() or sizes.max() > room.max():
+    assert said
 
 
 def _all_places(count):
@@ -97,6 +99,46 @@ def test_where_tensors_are_too_large_no_small_variable_is_blamed():
   assert 'never cut' not in said and 'a smaller batch' in said
   largest = said[said.index('The largest tensors'):]
   assert largest.index('9 MB') < largest.index('8 MB')
+
+
+def _frozen():
+  """Three constants in groups of their own, and a small variable."""
+  return _graph([0, 0, 0, 7
+                ]).replace(op_types=('Const', 'Const', 'Const', 'VarHandleOp'),
+                           tensor_ops=np.arange(4),
+                           tensor_bytes=np.array([4, 5, 6, 0]) * 10**6)
+
+
+def test_constants_that_are_too_large_are_refused():
+  """A graph whose constants fit nowhere was searched to the end."""
+  graph = _frozen()
+  said = shortage.why_none_fits(graph, _cluster(1, 7 * 10**6, 7 * 10**6))
+  assert 'its constants hold 15 MB for good, and GPU:0 + GPU:1' in said
+  assert f'The largest are "{graph.names[2]}", 6 MB; ' in said
+  assert 'constants of fewer bytes' in said and 'slots' not in said
+  assert not shortage.why_none_fits(graph, _cluster(1, 9 * 10**6, 9 * 10**6))
+
+
+def test_constants_are_no_tensors_of_a_step():
+  """The message named frozen weights as the largest tensors of a step."""
+  graph = _frozen()
+  said = _of_placement(graph, _cluster(1, 10**7, 10**7), [1] * 4,
+                       [0, 15 * 10**6, 0])
+  assert 'Constants there hold 15 MB for good; the largest are' in said
+  assert 'of a step' not in said and 'slots' not in said
+  both = graph.replace(param_bytes=np.array([0, 0, 0, 3 * 10**6]))
+  said = _of_placement(both, _cluster(1, 10**7, 10**7), [1] * 4,
+                       [0, 18 * 10**6, 0])
+  assert 'Variables and constants there hold 18 MB' in said
+  assert 'fewer slots' in said
+
+
+def test_a_variable_gives_a_group_with_constants_its_name():
+  """The bytes of a constant in a group would have been those of slots."""
+  graph = _frozen().replace(groups=np.array([0, 0, 1, 0]),
+                            variables=('', '', '', 'dense/kernel'))
+  said = shortage.why_none_fits(graph, _cluster(1, 8 * 10**6, 8 * 10**6))
+  assert 'dense/kernel' in said and 'with its group 9 MB must be in one' in said
 
 
 def test_an_update_is_named_by_its_variable():

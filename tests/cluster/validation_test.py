@@ -159,6 +159,8 @@ def _cut(**changes):
     ({'resident_threads': .5}, 'give a whole number'),
     ({'resident_threads': 7}, 'cut from the same card'),
     ({'peak_flops': 1.}, 'what the whole card has'),
+    ({'float16_rate': 3.}, 'what the whole card has'),
+    ({'float64_rate': -1.}, r'devices\[2\].float64_rate .* is -1.0; give a'),
     ({'launch': 'synchronous'}, 'has no stream on a card'),
     ({'compute': cluster_lib.local_name('GPU', 0)}, 'a stream of its own'),
 ])

@@ -24,9 +24,7 @@ from helpers import forked_calls
 from helpers import graphs
 from helpers import problems
 
-pytestmark = pytest.mark.parametrize(
-    'name', [e.name for e in placer_table.table().values() if not e.learns])
-
+_NAMES = [e.name for e in placer_table.table().values() if not e.learns]
 _CLUSTERS = {
     'alone': clusters.make_cluster(0), 'one GPU': clusters.make_cluster(1),
     '4xP100': presets.preset('4xP100'),
@@ -37,8 +35,14 @@ _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
 _each_case = pytest.mark.parametrize('seed, cluster',
                                      [*enumerate(_CLUSTERS.values())],
                                      ids=_CLUSTERS.keys())
-# They owe nobody a good placement.
-_OTHERS = ('cpu_only', 'gpu_only', 'human_expert', 'random', 'round_robin')
+# They do as they are told, and owe nobody a good placement.
+_OBEDIENT = ('cpu_only', 'gpu_only', 'human_expert', 'random', 'round_robin')
+# `single_device` is what the others are compared with.
+_no_worse = pytest.mark.parametrize('name', [
+    name for name in _NAMES
+    if not name.endswith('_published') and name not in (*_OBEDIENT,
+                                                        'single_device')
+])
 # For searches, where it does not matter how far they come.
 _SHORT_S = 0.1
 # Ends before the first price on any machine.
@@ -60,6 +64,11 @@ def _rounding(graph):
   homes = np.random.default_rng(3).choice(3, graph.num_groups, p=[.6, .1, .3])
   same = np.array([[0, 1], [1, 0], [1, 1]], bool)[homes]
   return graph.replace(same_numbers=same[graph.groups])
+
+
+@pytest.fixture(name='name', params=_NAMES)
+def _name(request):
+  return request.param
 
 
 @pytest.fixture(autouse=True)
@@ -125,13 +134,13 @@ def test_what_rounds_stays_on_its_kind_of_device(name, cluster):
 
 @pytest.mark.parametrize(
     'file_name, cluster', [
-        ('dense_train_step.pb', _CLUSTERS['alone']),
+        ('dense_train_step.pb', presets.preset('4xcpu-eth10')),
         ('dense_train_step.pb', _CLUSTERS['mixed']),
         ('dense_train_step.pb', _CLUSTERS['two hosts']),
         ('lstm_train_step.pb', _CLUSTERS['one GPU']),
         ('lstm_train_step.pb', _CLUSTERS['4xP100']),
     ], ids=[
-        'dense-alone', 'dense-mixed', 'dense-two hosts', 'lstm-one GPU',
+        'dense-CPUs', 'dense-mixed', 'dense-two hosts', 'lstm-one GPU',
         'lstm-4xP100'
     ])
 def test_training_steps_are_placed(name, cluster, file_name):
@@ -156,9 +165,11 @@ def test_pins_of_the_user_are_obeyed(name):
   assert names[0].endswith('GPU:1') and names[-1].endswith('GPU:0')
 
 
-def test_one_op_and_one_group(name):
+def test_one_op_no_edges_and_one_group(name):
   cluster = _CLUSTERS['4xP100']
-  assert _place(name, graphs.make_graph(num_ops=1), cluster).devices.size == 1
+  for count in (1, 9):
+    without_edges = graphs.make_graph(num_ops=count)
+    assert _place(name, without_edges, cluster).devices.size == count
   together = graphs.chain(10, groups=[0] * 10)
   assert len(set(_place(name, together, cluster).devices)) == 1
 
@@ -180,8 +191,6 @@ def test_steps_of_any_length(name, op_s, memory_bytes):
 
 def _assert_no_worse_than_one_device(name, graph, cluster, seconds=None, seed=0,
                                      **given):
-  if name.endswith('_published') or name in _OTHERS:
-    pytest.skip('does as it is told')
   problem = problems.make(graph, cluster, seconds)
   alone = registry.create('single_device').place(problem)
   placement = _place(name, graph, cluster, seed, seconds=seconds, **given)
@@ -191,6 +200,7 @@ def _assert_no_worse_than_one_device(name, graph, cluster, seconds=None, seed=0,
   assert second <= first
 
 
+@_no_worse
 @_each_case
 def test_never_worse_than_the_best_device_alone(name, cluster, seed):
   graph = _graph(seed).replace(param_bytes=[1 << 25] * _OPS)
@@ -199,6 +209,7 @@ def test_never_worse_than_the_best_device_alone(name, cluster, seed):
                                      time_budget_s=time_budget_s)
 
 
+@_no_worse
 @pytest.mark.parametrize('seed', range(3))
 def test_never_worse_whatever_the_speeds_pins_and_links(name, seed):
   """The fastest GPU is not the best one where much is pinned to another."""

@@ -23,6 +23,20 @@ _COMMANDS = [(block.page, command) for block in _BLOCKS
              if block.language in ('', 'sh') for command in block.commands()]
 
 
+def _pages() -> list[pathlib.Path]:
+  """All pages but the changelog, which names what has gone, too."""
+  top = [
+      pages.TOP / f'{name}.md'
+      for name in ('README', 'ARCHITECTURE', 'CONTRIBUTING', 'SECURITY')
+  ]
+  return top + sorted((pages.TOP / 'docs').rglob('*.md'))
+
+
+def _joined(page: pathlib.Path) -> str:
+  """The text with each command on one line."""
+  return page.read_text(encoding='utf-8').replace('\\\n', ' ')
+
+
 def _of(program):
   return [
       pytest.param(command, id=' '.join(command)[:60])
@@ -69,13 +83,12 @@ def test_flags_exist(program):
       name for source in sources for name in re.findall(
           r"DEFINE_\w+\(\s*'(\w+)'", source.read_text(encoding='utf-8'))
   }
-  assert defined
   used = {
-      word[2:].partition('=')[0] for _, command in _COMMANDS
-      if pathlib.Path(command[0]).name == program for word in command[1:]
-      if word.startswith('--')
+      flag for page in _pages()
+      for words in re.findall(rf'(?<!\w){program} ([^`\n#|]*)', _joined(page))
+      for flag in re.findall(r'(?<!\S)--(\w+)', words)
   }
-  assert used <= defined
+  assert used and used <= defined
 
 
 def test_programs_of_the_repository_exist():
@@ -88,10 +101,9 @@ def test_programs_of_the_repository_exist():
 def test_flags_of_programs_exist():
   """In results and their comments, too: a table's command makes it again."""
   used = 0
-  for page in sorted((pages.TOP / 'docs').rglob('*.md')):
-    text = page.read_text(encoding='utf-8').replace('\\\n', ' ')
+  for page in _pages():
     for name, words in re.findall(r'python -m benchmarks\.(\w+)([^`\n#]*)',
-                                  text):
+                                  _joined(page)):
       defined = _flags_of(name)
       for flag in re.findall(r'(?<!\S)--(\w+)', words):
         assert flag in defined, (page, name, flag)
@@ -111,11 +123,11 @@ def _flags_of(name: str) -> set[str]:
 
 def test_targets_exist():
   targets = set(
-      re.findall(r'^([a-z]+):', (pages.TOP / 'Makefile').read_text(),
+      re.findall(r'^([a-z_]+):', (pages.TOP / 'Makefile').read_text(),
                  re.MULTILINE))
-  for page in (pages.TOP / 'docs').glob('*.md'):
+  for page in _pages():
     text = page.read_text(encoding='utf-8')
-    assert set(re.findall(r'(?:^|`)make ([a-z]+)', text,
+    assert set(re.findall(r'(?:^|`)make ([a-z_]+)', text,
                           re.MULTILINE)) <= targets, page
 
 

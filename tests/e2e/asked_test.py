@@ -2,14 +2,11 @@
 
 import pytest
 
-from helpers import fresh
+from helpers import programs
 
 pytestmark = pytest.mark.e2e
 
-
-@pytest.fixture(scope='module')
-def results():
-  return fresh.run('asked.py').results
+results = programs.results('asked.py')
 
 
 def test_weights_of_layers_made_under_a_device_stay(results):

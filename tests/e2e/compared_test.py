@@ -2,17 +2,14 @@
 
 import pytest
 
-from helpers import fresh
+from helpers import programs
 
 pytestmark = pytest.mark.e2e
 _CLUSTERS = 'placed, with XLA inside each device'
 _WAYS = ('with XLA', 'placed', _CLUSTERS)
 
-
-@pytest.fixture(scope='module')
-def results():
-  # On CPUs with AVX-512 oneDNN rewrites ops, and XLA clusters none of these.
-  return fresh.run('compared.py', TF_ENABLE_ONEDNN_OPTS='0').results
+# On CPUs with AVX-512 oneDNN rewrites ops, and XLA clusters none of these.
+results = programs.results('compared.py', TF_ENABLE_ONEDNN_OPTS='0')
 
 
 @pytest.mark.parametrize('way', _WAYS)
@@ -83,6 +80,14 @@ def test_without_a_comparison_xla_stays_to_the_last_bit(results, case, said):
   assert found['losses'] == results['stock']
   line, = [l for l in found['lines'] if 'initialize' not in l]
   assert said in line and 'as Keras chose' in line
+
+
+@pytest.mark.parametrize('mode', ['apply', 'report'])
+def test_xla_off_gives_the_numbers_of_keras_without_xla(results, mode):
+  found = results['without_xla']
+  assert found[mode]['losses'] == found['stock'] != results['stock']
+  said = {'apply': ' placed by random', 'report': 'would be placed by random'}
+  assert any(said[mode] in line for line in found[mode]['lines'])
 
 
 def test_with_one_gpu_a_program_runs_as_without_us(results):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import stat
 
 import pytest
 
@@ -49,13 +47,6 @@ def run(program):
       program.run(_argument(changes), GDP_CACHE_DIR=str(folder)))
 
 
-@pytest.fixture
-def decided(first, tmp_path):
-  """A copy of the first run's cache."""
-  shutil.copytree(first[0], tmp_path / 'cache')
-  return tmp_path / 'cache'
-
-
 def _entries(folder):
   return sorted((folder / 'decisions').glob('*.json'))
 
@@ -71,37 +62,11 @@ def test_a_second_process_uses_what_the_first_decided(first):
   assert again['losses'] == results['losses']
 
 
-def test_nobody_else_may_read_it(first):
-  folder, _, _ = first
-  (entry,) = _entries(folder)
-  assert stat.S_IMODE(entry.stat().st_mode) == 0o600
-  assert stat.S_IMODE(entry.parent.stat().st_mode) == 0o700
-
-
-def test_other_settings_are_other_decisions(decided, run):
-  results, said = run(decided, seed=4)
-  assert results['searched'] and _RECALLED not in said
-
-
 def test_switched_off_nothing_is_kept_or_used(first, run, tmp_path):
   results, said = run(first[0], cache=False)
   assert results['searched'] and _RECALLED not in said
   run(tmp_path, cache=False)
   assert not _entries(tmp_path)
-
-
-@pytest.mark.parametrize('damage', [
-    lambda data: data[:len(data) // 2],
-    lambda data: data.replace(b'CPU:0', b'CPU:1'),
-    lambda data: b'\0' * len(data),
-])
-def test_damage_costs_one_line(first, decided, run, damage):
-  (entry,) = _entries(decided)
-  entry.write_bytes(damage(entry.read_bytes()))
-  again, said = run(decided)
-  assert again['searched'] and again['used'] == first[1]['used']
-  assert said.count('is damaged. The graph is placed anew.') == 1
-  assert _RECALLED in run(decided)[1]
 
 
 def test_two_processes_at_once(program, run, tmp_path):

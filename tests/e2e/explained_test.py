@@ -3,13 +3,11 @@
 import pytest
 
 from helpers import fresh
+from helpers import programs
 
 pytestmark = pytest.mark.e2e
 
-
-@pytest.fixture(scope='module')
-def results():
-  return fresh.run('explained.py').results
+results = programs.results('explained.py')
 
 
 def test_xla_that_keras_chose_is_held_back(results):

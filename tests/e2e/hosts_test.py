@@ -140,12 +140,15 @@ def test_a_fit_within_the_scope_of_a_host_with_keras_2():
 
 
 def test_sessions_are_placed_by_their_server():
+  """Ops that read a buffer after an update once read a copy made before it."""
   finished = _run('session')
   (losses,
    alone), (placed,
             used) = (finished.results[key] for key in ('stock', 'placed'))
   assert placed == losses and losses[-1] < losses[0]
   assert (alone, used) == (_HOSTS[:1], _HOSTS)
+  late = finished.results['late_reads']
+  assert late['placed'] == late['stock']
   assert any('that server places their graphs' in n for n in finished.notices)
 
 

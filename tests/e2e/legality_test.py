@@ -3,7 +3,7 @@
 One fresh process runs each graph unplaced, and placed at random on three
 logical CPU devices, by seeds that take turns: functions and sessions through
 the pass, v1 graphs also from a GraphDef placed offline. Results have to be
-equal.
+equal, to the last bit.
 """
 
 import json

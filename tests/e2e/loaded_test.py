@@ -2,14 +2,11 @@
 
 import pytest
 
-from helpers import fresh
+from helpers import programs
 
 pytestmark = pytest.mark.e2e
 
-
-@pytest.fixture(scope='module')
-def results():
-  return fresh.run('loaded.py').results
+results = programs.results('loaded.py')
 
 
 def test_loading_says_nothing(results):

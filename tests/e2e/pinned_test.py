@@ -3,15 +3,12 @@
 import numpy as np
 import pytest
 
-from helpers import fresh
+from helpers import programs
 
 pytestmark = pytest.mark.e2e
 _ONE, _TWO = '/device:CPU:1', '/job:localhost/replica:0/task:0/device:CPU:2'
 
-
-@pytest.fixture(scope='module')
-def results():
-  return fresh.run('pinned.py').results
+results = programs.results('pinned.py')
 
 
 @pytest.mark.parametrize(

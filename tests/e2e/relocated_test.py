@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers import fresh
+from helpers import programs
 
 pytestmark = pytest.mark.e2e
 # Each Keras has its own way of doing these; of the others one is enough.
@@ -11,21 +11,7 @@ _IN_BOTH = ('fit_evaluate_predict', 'traced_before', 'shared_layers', 'files',
             'read_by_a_dataset', 'shifted', 'guarded', 'planned')
 _IN_KERAS_3 = ('nested_fit', 'accumulation', 'from_dataset',
                'error_in_the_middle', 'compiled_by_xla', 'compiled_again')
-
-
-@pytest.fixture(scope='module')
-def keras_3():
-  return fresh.run('relocated.py')
-
-
-@pytest.fixture(scope='module')
-def tf_keras():
-  return fresh.run('relocated.py', TF_USE_LEGACY_KERAS='1')
-
-
-@pytest.fixture(scope='module', params=['keras_3', 'tf_keras'])
-def program(request):
-  return request.getfixturevalue(request.param)
+keras_3, tf_keras, program = programs.of_both_keras('relocated.py')
 
 
 def _check(result):

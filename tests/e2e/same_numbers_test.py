@@ -2,14 +2,11 @@
 
 import pytest
 
-from helpers import fresh
+from helpers import programs
 
 pytestmark = pytest.mark.e2e
 
-
-@pytest.fixture(scope='module')
-def results():
-  return fresh.run('same_numbers.py', TF_ENABLE_ONEDNN_OPTS='1').results
+results = programs.results('same_numbers.py', TF_ENABLE_ONEDNN_OPTS='1')
 
 
 @pytest.mark.parametrize('net', ['mixed_bfloat16', 'nasnet_cells'])

@@ -2,24 +2,10 @@
 
 import pytest
 
-from helpers import fresh
+from helpers import programs
 
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture(scope='module')
-def keras_3():
-  return fresh.run('several_steps.py')
-
-
-@pytest.fixture(scope='module')
-def tf_keras():
-  return fresh.run('several_steps.py', TF_USE_LEGACY_KERAS='1')
-
-
-@pytest.fixture(scope='module', params=['keras_3', 'tf_keras'])
-def program(request):
-  return request.getfixturevalue(request.param)
+keras_3, tf_keras, program = programs.of_both_keras('several_steps.py')
 
 
 @pytest.mark.parametrize('name', ['uneven', 'switched', 'by_chance'])

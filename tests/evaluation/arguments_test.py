@@ -18,6 +18,7 @@ def test_devices_out_of_range_stay_out_of_range():
 @pytest.mark.parametrize('devices, said', [
     (np.zeros(2, int), r'shape \[2\] where \[K, 2\] is needed'),
     (np.zeros((1, 3), int), r'shape \[1, 3\]'),
+    (np.zeros((1, 2, 2), int), r'shape \[1, 2, 2\]'),
     (np.zeros((1, 2)), 'give integers'),
 ])
 def test_devices_that_are_none(devices, said):
@@ -34,7 +35,8 @@ def test_priorities_of_one_placement_are_those_of_all():
 
 def test_priorities_that_are_none():
   graph = graphs.chain(2)
-  with pytest.raises(ValueError, match='shape'):
-    arguments.checked_priorities(graph, np.zeros(3), (1, 2))
-  with pytest.raises(ValueError, match='is not a number'):
+  for shape in ((2, 2, 2), (2, 3), (1, 2), (3,), ()):
+    with pytest.raises(ValueError, match=r'priorities.*\[3, 2\] is needed'):
+      arguments.checked_priorities(graph, np.zeros(shape), (3, 2))
+  with pytest.raises(ValueError, match='"op1" is not a number.*None for all'):
     arguments.checked_priorities(graph, np.array([0., np.nan]), (2,))

@@ -7,6 +7,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import presets
 from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import source_graph
 from helpers import graph_defs
 
 tf1 = tf.compat.v1
@@ -205,6 +206,32 @@ def test_relocatable_variables_are_those_that_are_received():
   assert set(fixed.values()) == {'', graph_defs.CPU(1)} and fixed['v']
   free = graph_defs.pins(graph_def_io.read(source, live=True, relocatable=True))
   assert free == fixed | {'v': ''}
+
+
+@pytest.mark.parametrize('dtype, on_gpu', [(types_pb2.DT_INT32, False),
+                                           (types_pb2.DT_STRING, False),
+                                           (types_pb2.DT_INT64, True)])
+def test_the_argument_of_a_variable_goes_where_the_variable_can_be(
+    dtype, on_gpu):
+  """A plan moved an int32 variable to a GPU, and was dropped as a whole."""
+  node = graph_defs.node('v', '_Arg', device=graph_defs.CPU(0),
+                         T={'type': types_pb2.DT_RESOURCE},
+                         _handle_dtypes={'list': {'type': [dtype]}})
+  source = graph_defs.source(graph_defs.graph_def(node))
+  graph = graph_def_io.read(source, live=True, relocatable=True)
+  assert graph.allowed_types.tolist() == [[True, on_gpu]]
+
+
+def test_ops_of_the_hosts_memory_launch_no_kernel_on_gpus():
+  """Sums of int32 were priced as kernels, but their tensors are on the host."""
+  graph = tf.Graph()
+  with graph.as_default():
+    for dtype in tf.int32, tf.float32:
+      x = tf.compat.v1.placeholder(dtype, [2])
+      tf.raw_ops.AddV2(x=x, y=x, name=f'sum_of_{dtype.name}')
+  read = graph_def_io.read(source_graph.SourceGraph('g', graph.as_graph_def()))
+  assert 'sum_of_int32' in read.host_ops
+  assert 'sum_of_float32' not in read.host_ops
 
 
 def test_a_handle_of_no_type_is_read():

@@ -27,6 +27,15 @@ def test_bytes_by_edge_and_by_op():
   assert graph.output_bytes.tolist() == [13, 0, 0]
 
 
+def test_bytes_of_a_constant_count_once():
+  """A constant with bytes as memory and as output occupied memory twice."""
+  graph = graphs.make_graph([(0, 3, 8), (1, 3, 8), (2, 3, 8)],
+                            op_types=['Const', 'Const', 'VariableV2',
+                                      'AddN'], param_bytes=[8, 0, 5, 0])
+  assert graph.constants.tolist() == [True, True, False, False]
+  assert graph.resident_bytes.tolist() == [8, 8, 5, 0]
+
+
 def test_ops_of_the_types_that_are_wanted():
   asked = []
   graph = graphs.make_graph(num_ops=4, op_types=['Mul', 'Add', 'Mul', 'Sub'])

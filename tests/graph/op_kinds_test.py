@@ -141,6 +141,26 @@ def test_aliases_hand_on_the_buffer_that_others_read(op_type):
   assert _of_a_tensor(_OF_A_TENSOR[op_type])
 
 
+@pytest.mark.parametrize('op_type', ['TensorListGetItem', 'TensorListPopBack'])
+def test_elements_of_lists_are_handed_on(op_type):
+  """Lists of references were priced as copies of their elements."""
+  read = {
+      'TensorListPopBack':
+          _popped, 'TensorListGetItem':
+              lambda handle: raw.
+              TensorListGetItem(input_handle=handle, index=0, element_shape=
+                                _SHAPE, element_dtype=tf.float32)
+  }
+  assert op_type in op_kinds.NO_KERNEL
+  assert _of_a_tensor(lambda x: read[op_type]
+                      (raw.TensorListPushBack(input_handle=_list(0), tensor=x)))
+
+
+def test_lists_are_changed_without_a_kernel():
+  """Each was priced as a launch and a copy."""
+  assert op_kinds.NEW_LISTS | op_kinds.LIST_CHANGES <= op_kinds.NO_KERNEL
+
+
 @pytest.mark.parametrize('op_type', _COPIES)
 def test_copies_are_no_aliases(op_type):
   assert not any(op_type in kinds for kinds in _BOTH)

@@ -49,6 +49,8 @@ def _flops(make, name='found'):
      ([4, 6], [5, 6]), {'transpose_a': False, 'transpose_b': True}),
     ('Conv2D', '_FusedConv2D', ([2, 8, 8, 3], [3, 3, 3, 5]),
      {'strides': [1, 2, 2, 1], 'padding': 'SAME'}),
+    ('Conv2D', '_FusedConv2D', ([2, 8, 8, 5], [3, 3, 1, 5]),
+     {'strides': [1, 2, 2, 1], 'padding': 'SAME'}),
     ('DepthwiseConv2dNative', '_FusedDepthwiseConv2dNative',
      ([2, 8, 8, 3], [3, 3, 3, 2
                     ]), {'strides': [1, 1, 1, 1], 'padding': 'VALID'}),
@@ -101,6 +103,24 @@ def test_convolutions_in_space_and_their_gradients():
           *filters), out_backprop=_zeros(*out), **how))
   assert flops == _flops(
       lambda: raw.Conv3DBackpropFilterV2(input=_zeros(
+          *image), filter_sizes=filters, out_backprop=_zeros(*out), **how))
+
+
+@pytest.mark.parametrize('per_group', [1, 2, 6])
+def test_convolutions_of_groups_and_their_gradients(per_group):
+  """Each of many groups of one channel counted as a filter of all channels."""
+  image, filters, out = (2, 8, 8, 6), (3, 3, per_group, 12), (2, 4, 4, 12)
+  # In each of 2 x 4 x 4 windows 9 numbers per channel meet 12 channels.
+  flops = 2 * (2 * 4 * 4) * 9 * per_group * 12
+  how = {'strides': [1, 2, 2, 1], 'padding': 'SAME', 'name': 'found'}
+  raw = tf.raw_ops
+  assert flops == _flops(
+      lambda: raw.Conv2D(input=_zeros(*image), filter=_zeros(*filters), **how))
+  assert flops == _flops(
+      lambda: raw.Conv2DBackpropInput(input_sizes=image, filter=_zeros(
+          *filters), out_backprop=_zeros(*out), **how))
+  assert flops == _flops(
+      lambda: raw.Conv2DBackpropFilter(input=_zeros(
           *image), filter_sizes=filters, out_backprop=_zeros(*out), **how))
 
 
@@ -172,6 +192,66 @@ def test_updates_move_what_lies_behind_their_handles():
               3 * 20 / 1000, rel=.01)
   assert _update_bytes(lambda raw, v, x: raw.AssignVariableOp(
       resource=v[0], value=x, name='found')) == 1
+
+
+def test_lookups_in_a_variable_read_what_they_output():
+  """Lookups in variables moved half as much as others."""
+  assert _update_bytes(
+      lambda raw, v, x: raw.ResourceGather(resource=v[0], indices=tf.range(
+          10), dtype=x.dtype, name='found')) == 3 * 10 / 1000
+  assert _update_bytes(
+      lambda raw, v, x: raw.ResourceGatherNd(resource=v[0], indices=tf.range(
+          10)[:, None], dtype=x.dtype, name='found')) == 3 * 10 / 1000
+
+
+def _rows(make, unknown_dim=32):
+  """First dimensions of the outputs of all ops, by name."""
+  index, result = _estimate(make, unknown_dim)
+  return {
+      name: (result.shape(op, 0) or (None,))[0] for name, op in index.items()
+  }
+
+
+@pytest.mark.parametrize('tokens, unknown_dim', [(60, 7), (None, 60)])
+def test_parts_of_a_tensor_share_its_rows(tokens, unknown_dim):
+  """Each expert had as many rows as a batch, and so had their joint result."""
+
+  def make():
+    x = tf.compat.v1.placeholder(tf.float32, [tokens, 5])
+    expert = tf.compat.v1.placeholder(tf.int32, [tokens])
+    order = tf.range(tf.size(expert))
+    parts = tf.dynamic_partition(x, expert, 4, name='parts')
+    where = tf.dynamic_partition(tf.reshape(order, [tokens or -1]), expert, 4)
+    parts = [tf.matmul(part, tf.ones([5, 3]), name='e') for part in parts]
+    tf.dynamic_stitch(where, parts, name='joined')
+
+  rows = _rows(make, unknown_dim)
+  assert rows['parts'] == rows['e'] == rows['e_3'] == 15
+  assert rows['joined'] == 60
+
+
+def test_a_selection_has_at_most_all_rows():
+  """A mask of many rows selected as many as a batch has."""
+
+  def make():
+    x = tf.zeros([500, 5])
+    mask = tf.compat.v1.placeholder(tf.bool, [500])
+    tf.identity(tf.boolean_mask(x, mask), name='masked')
+
+  assert _rows(make)['masked'] == 500
+
+
+def test_the_batch_stays_the_batch_if_parts_are_added_to_it():
+
+  def make():
+    x = tf.compat.v1.placeholder(tf.float32, [None, 5], 'x')
+    expert = tf.compat.v1.placeholder(tf.int32, [9])
+    order = tf.dynamic_partition(tf.range(9), expert, 4)
+    parts = tf.dynamic_partition(tf.zeros([9, 5]), expert, 4)
+    tf.add_n([x, tf.dynamic_stitch(order, parts)], name='sum')
+
+  rows = _rows(make, unknown_dim=9)
+  assert rows['x'] == rows['sum'] == 9
 
 
 def test_filters_of_unknown_size_cost_no_arithmetic():

@@ -3,6 +3,7 @@ import tensorflow as tf
 
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
+from helpers import graph_defs
 
 
 def _found(make):
@@ -35,6 +36,33 @@ def test_time_steps_of_cudnn(time_major, layers):
                    name='found')
 
   assert _found(make) == (9 * layers, 2 * 9 * 4 * layers * 4 * 7 * 12)
+
+
+@pytest.mark.parametrize('mode, is_training, numbers', [('lstm', True, 5),
+                                                        ('gru', True, 4),
+                                                        ('rnn_tanh', True, 2),
+                                                        ('lstm', False, 0)])
+@pytest.mark.parametrize('time_major', [True, False])
+def test_cudnn_keeps_its_gates_for_the_gradient(mode, is_training, numbers,
+                                                time_major):
+  """What the gradient needs had four bytes."""
+  sequence = (9, 4, 5) if time_major else (4, 9, 5)
+  state = (2, 4, 7) if time_major else (4, 2, 7)
+
+  def make():
+    tf.raw_ops.CudnnRNNV3(input=_zeros(*sequence), input_h=_zeros(*state),
+                          input_c=_zeros(*state), params=_zeros(900),
+                          sequence_lengths=tf.fill([4], 9), rnn_mode=mode,
+                          time_major=time_major, is_training=is_training,
+                          name='found')
+
+  read = graph_defs.read(make)
+  sizes = read.tensor_bytes[read.tensor_ops == read.names.index('found')]
+  assert sizes[0] == 9 * 4 * 7 * 4
+  if numbers:
+    assert sizes[3] == 9 * (2 * 4 * 7) * numbers * 4
+  else:
+    assert sizes[3] <= 4
 
 
 def test_a_gradient_has_twice_as_many():

@@ -118,7 +118,7 @@ def test_no_type_is_in_two_sets():
     assert sum(map(len,
                    sets.values())) == len(frozenset().union(*sets.values()))
   assert not _EXACT & _ROUNDS
-  assert rounding_kinds.ROUND_INSIDE <= _ROUNDS
+  assert rounding_kinds.ALSO_INTEGERS <= _ROUNDS
   assert rounding_kinds.CASTS <= _ROUNDS
 
 

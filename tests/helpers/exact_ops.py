@@ -80,10 +80,6 @@ MOVES = {
         lambda: raw.Diag(diagonal=_ROW),
     'DiagPart':
         lambda: raw.DiagPart(input=_SQUARE),
-    'DynamicPartition':
-        lambda: raw.DynamicPartition(data=_ROW, partitions=[
-            0, 1, 1, 0, 1, 0, 0, 0
-        ], num_partitions=2)[1],
     'DynamicStitch':
         lambda: raw.DynamicStitch(indices=[[0, 2], [1, 2]], data=
                                   [_ROW[:2], _ROW[2:4]]),
@@ -101,12 +97,6 @@ MOVES = {
         ]), ksizes=[1, 2, 2, 2, 1], strides=[1, 1, 1, 1, 1], padding='SAME'),
     'Fill':
         lambda: raw.Fill(dims=[3], value=_ROW[2]),
-    'Gather':
-        lambda: raw.Gather(params=X, indices=[3, 0, 3]),
-    'GatherNd':
-        lambda: raw.GatherNd(params=X, indices=[[3, 0], [0, 1]]),
-    'GatherV2':
-        lambda: raw.GatherV2(params=X, indices=[3, 0], axis=1),
     'Identity':
         lambda: raw.Identity(input=X),
     'IdentityN':
@@ -164,12 +154,6 @@ MOVES = {
                 rt_dense_values=_ROW, batched_input=False), input_ragged_rank=1,
             output_ragged_rank=1, Tvalues=tf.float32, Tsplits=tf.int64).
         output_dense_values,
-    'ResourceGather':
-        lambda: raw.ResourceGather(resource=tf.Variable(X).handle, indices=
-                                   [3, 1], dtype=tf.float32),
-    'ResourceGatherNd':
-        lambda: raw.ResourceGatherNd(resource=tf.Variable(X).handle, indices=
-                                     [[3, 1]], dtype=tf.float32),
     'ResourceStridedSliceAssign':
         lambda: _changed(lambda handle: raw.ResourceStridedSliceAssign(
             ref=handle, begin=[1, 0, 0], end=[3, 4, 4], strides=[1, 1, 1], value
@@ -178,9 +162,6 @@ MOVES = {
         lambda: raw.Reshape(tensor=X, shape=[-1]),
     'Reverse':
         lambda: raw.Reverse(tensor=X, dims=[True, False, True]),
-    'ReverseSequence':
-        lambda: raw.ReverseSequence(input=X, seq_lengths=[1, 2, 3, 4], seq_dim=1
-                                   ),
     'ReverseV2':
         lambda: raw.ReverseV2(tensor=X, axis=[1]),
     'Roll':

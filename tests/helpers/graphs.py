@@ -71,6 +71,12 @@ def make_graph(edges: Sequence[tuple[int,
       may_round=may_round)
 
 
+def variables(param_bytes: Sequence[int]) -> dict[str, Sequence]:
+  """Returns arguments of `make_graph`: each op with bytes is a variable."""
+  types = ['VarHandleOp' if size else 'MatMul' for size in param_bytes]
+  return {'param_bytes': param_bytes, 'op_types': types}
+
+
 def chain(num_ops: int, tensor_bytes: int = 100, **fields) -> op_graph.OpGraph:
   """Returns op0 -> op1 -> ... with tensors of one size."""
   return make_graph([(i, i + 1, tensor_bytes) for i in range(num_ops - 1)],

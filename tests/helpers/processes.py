@@ -49,16 +49,6 @@ def runs(process: int) -> bool:
   return state.rpartition(')')[2].split()[0] != 'Z'
 
 
-def cpu_s(process: int) -> float:
-  """Returns the CPU seconds of a process; 0 if the process has ended."""
-  try:
-    stat = pathlib.Path(f'/proc/{process}/stat').read_text()
-  except (FileNotFoundError, ProcessLookupError):
-    return 0.
-  user, system = stat.rpartition(')')[2].split()[11:13]
-  return (int(user) + int(system)) / os.sysconf('SC_CLK_TCK')
-
-
 def wait_until(condition: Callable[[], object],
                process: subprocess.Popen | None = None,
                within_s: float = 100.) -> None:

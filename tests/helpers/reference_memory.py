@@ -78,12 +78,18 @@ class Memory:
     return result
 
   def _resident(self, pool: int) -> int:
+    constant = [self._is_constant(op) for op in range(self.graph.num_ops)]
+    held = np.maximum(np.where(constant, self.graph.output_bytes, 0),
+                      self.graph.param_bytes)
     return sum(
-        int(self.graph.param_bytes[op]) for op in range(self.graph.num_ops)
+        int(held[op]) for op in range(self.graph.num_ops)
         if self._pool(self.devices[op]) == pool)
 
   def _pool(self, device: int) -> int:
     return int(self.cluster.memory_pools[device])
+
+  def _is_constant(self, op: int) -> bool:
+    return self.graph.op_types[op] == 'Const'
 
   def _is_alias(self, op: int) -> bool:
     return (self.graph.op_types[op] in self.aliases and
@@ -92,9 +98,7 @@ class Memory:
   def _lifetimes(self) -> list[Buffer]:
     """Returns the buffers; an alias extends the life of its input's buffer."""
     local, received, workspace = {}, {}, []
-    edges = [(int(p), int(c), int(t))
-             for (p, c), t in zip(self.graph.edges, self.graph.edge_tensors)
-             if t >= 0]
+    edges = [edge for edge in edges_of(self.graph) if edge[2] is not None]
     for op in self.graph.topological_order.tolist():
       handed_on = None
       inputs = [(p, t) for p, c, t in edges if c == op]
@@ -108,7 +112,8 @@ class Memory:
             Buffer(int(self.workspace[op, self.devices[op]]), pool,
                    self.allocated[op], self.released[op]))
       for tensor in np.flatnonzero(self.graph.tensor_ops == op).tolist():
-        local[tensor] = handed_on if self._is_alias(op) else Buffer(
+        own = not self._is_alias(op) and not self._is_constant(op)
+        local[tensor] = handed_on if not own else Buffer(
             tensor_bytes(self.graph, tensor), pool, self.allocated[op],
             self.released[op])
         for t in self.transfers:
@@ -124,6 +129,25 @@ class Memory:
                 received[tensor, device], self.released[consumer])
     unique = {id(b): b for b in [*local.values(), *received.values()] if b}
     return [*unique.values(), *workspace]
+
+
+def edges_of(graph: op_graph.OpGraph) -> list[tuple[int, int, int | None]]:
+  """Returns producers, consumers and tensors; dead inputs of Merges last.
+
+  A Switch, which has a dead output, comes before the dead ones.
+  """
+
+  def lateness(edge: tuple[int, int, int | None]) -> int:
+    producer, consumer, tensor = edge
+    if graph.op_types[consumer] != 'Merge' or tensor is None:
+      return 0
+    if not graph.executions[producer]:
+      return 2
+    return int(graph.op_types[producer] == 'Switch')
+
+  return sorted(((int(p), int(c), None if t < 0 else int(t))
+                 for (p, c), t in zip(graph.edges, graph.edge_tensors)),
+                key=lateness)
 
 
 def tensor_bytes(graph: op_graph.OpGraph, tensor: int) -> int:

@@ -74,8 +74,7 @@ class ReferenceSimulator:
                                               np.ones(seconds.shape))
     self.cards, self.fed = reference_cards.Cards(), [0.0] * len(self.contention)
     self.locks = dict.fromkeys(cluster.contexts.tolist(), 0.0)
-    self.edges = [(int(p), int(c), None if t < 0 else int(t))
-                  for (p, c), t in zip(graph.edges, graph.edge_tensors)]
+    self.edges = reference_memory.edges_of(graph)
     self.inputs = [[(p, t) for p, c, t in self.edges if c == op]
                    for op in range(graph.num_ops)]
     self.rank = {int(op): i for i, op in enumerate(graph.topological_order)}

@@ -6,6 +6,8 @@ The console script measures few steps, and does not wait long for a target.
 import placer_model  # isort: skip  # before TensorFlow  # noqa: F401
 
 import dataclasses
+import pathlib
+from typing import Any
 
 import pytest
 
@@ -20,6 +22,8 @@ from placer_model.training import train_config
 from placer_model.training.moves import move_config
 
 with quiet.stderr_held():  # As the program imports it.
+  import tensorflow as tf
+
   from placer_model.training.moves import move_run
 
 _MOST = dict(warm_search_trials=256, warm_start_steps=20, distill_steps=40,
@@ -35,6 +39,34 @@ class _FewSteps(measure_config.MeasureConfig):
   steps: int = 3
   warmup: int = 1
   budget_s: float = .2
+
+
+def write_graph(path: pathlib.Path, width: int = 3) -> str:
+  """Writes parallel chains of matrix products that meet at the end."""
+  with tf.Graph().as_default() as graph:
+    x = tf.compat.v1.placeholder(tf.float32, [64, 256], name='x')
+    branches = []
+    for i in range(width):
+      branch = x
+      for j in range(3):
+        weights = tf.ones([256, 256], name=f'w{i}_{j}')
+        branch = tf.matmul(branch, weights, name=f'product{i}_{j}')
+      branches.append(branch)
+    tf.add_n(branches, name='sum')
+  path.write_bytes(graph.as_graph_def().SerializeToString())
+  return str(path)
+
+
+def without(record: Any, *fields: str) -> Any:
+  """Returns a record of a run without some fields, at any depth."""
+  if isinstance(record, dict):
+    return {
+        key: without(value, *fields) for key, value in record.items()
+        if key not in fields
+    }
+  if isinstance(record, list):
+    return [without(value, *fields) for value in record]
+  return record
 
 
 def patch(monkeypatch: pytest.MonkeyPatch) -> None:

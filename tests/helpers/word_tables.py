@@ -7,6 +7,10 @@ import pytest
 
 import gdp_grappler
 
+# Words of the inputs of `classifier`, and the number of all words.
+ROWS = 23
+IDS = np.random.default_rng(0).integers(0, ROWS, (8, 5))
+
 
 def scope(parts):
   """The context in which models have tables in parts; 0 for whole tables."""
@@ -14,6 +18,27 @@ def scope(parts):
   # one of them, and each pattern needs a layer.
   return (gdp_grappler.split_tables({'[hw]*': parts})
           if parts else contextlib.nullcontext())
+
+
+def made(api, parts, make, *args, **how):
+  """What `make` returns, from a fixed seed; for `parts` see `scope`."""
+  api.utils.set_random_seed(7)
+  with scope(parts):
+    return make(*args, **how)
+
+
+def words(api, **how):
+  """A built layer with a table [31, 6]."""
+  layer = api.layers.Embedding(31, 6, name='words', **how)
+  layer.build(None)
+  return layer
+
+
+def head(api, **how):
+  """A built layer with a kernel [5, 31]."""
+  layer = api.layers.Dense(31, name='head', **how)
+  layer.build((None, 5))
+  return layer
 
 
 def model(api, parts, rows, width, length, units):
@@ -34,6 +59,21 @@ def model(api, parts, rows, width, length, units):
         api.layers.Flatten(),
         api.layers.Dense(units, name='head')
     ])
+
+
+def classifier(api, parts, optimizer='adam'):
+  """A compiled model that names a word after each row of `IDS`."""
+  result = made(api, 0, model, api, parts, ROWS, 6, 5, ROWS)
+  result.compile(optimizer,
+                 api.losses.SparseCategoricalCrossentropy(from_logits=True))
+  return result
+
+
+def train(classified, eagerly=True):
+  """Trains a `classifier` for a step; returns the loss before the step."""
+  # Tracing a step costs more than the few steps of a test.
+  classified.run_eagerly = eagerly
+  return classified.train_on_batch(IDS, np.arange(8))
 
 
 def assert_equal(one, other):

@@ -8,9 +8,8 @@ _TESTS = _TOP / 'tests'
 _NOTHING_TO_RUN = frozenset({
     'cluster/preset_grammar', 'evaluation/simulation/schedule',
     'graph/assumptions', 'placers/policy/policy_config',
-    'placers/search/moves/move_model', 'placers/search/search_config',
-    'placers/placer', 'plugin/outcome', 'problems/help_texts',
-    'problems/rewards', 'workloads/workload'
+    'placers/search/search_config', 'placers/placer', 'plugin/outcome',
+    'problems/help_texts', 'problems/rewards', 'workloads/workload'
 })
 # Modules whose tests are about more than one: what runs in a process of its
 # own, by the test of who starts it; commands, by what a user types; models of
@@ -30,7 +29,6 @@ bin/commands/show bin/gdp_show_test
 bin/commands/simulate bin/gdp_given_test
 bin/commands/verify api/verifying_test
 evaluation/costs/cost_model contracts/cost_model_contract_test
-features/moves/native_features features/moves/featurizer_test
 evaluation/calibrating/calibrating_worker evaluation/calibrating/calibrator_test
 evaluation/calibrating/exchange evaluation/calibrating/calibrator_test
 evaluation/calibrating/inputs evaluation/calibrating/suite_test

@@ -22,7 +22,7 @@ from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search import staged_search
-from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.placers.search.moves import shipped_moves
 from helpers import clusters
 from helpers import graphs
@@ -249,12 +249,6 @@ def test_waiting_for_the_policy_takes_nothing_of_the_budget(monkeypatch):
   assert allowed == [8]
 
 
-def test_what_cannot_be_placed_is_refused():
-  graph = graphs.chain(2, pins=['GPU:9', ''], user_pins=[True, False])
-  with pytest.raises(errors.InfeasiblePlacementError, match='GPU:9'):
-    default_placer.DefaultPlacer().place(problems.make(graph))
-
-
 def test_a_policy_that_is_named_has_to_be_one(tmp_path):
   with pytest.raises(errors.PolicyMismatchError, match='is not a policy'):
     default_placer.DefaultPlacer(str(tmp_path))
@@ -290,13 +284,13 @@ def test_the_network_chooses_what_is_priced_unless_it_is_not_to(
     monkeypatch, asks):
   networks = []
 
-  class Filter(move_filter.MoveFilter):
+  class Scorer(move_scoring.MoveScorer):
 
-    def choose(self, incumbent, candidates, kinds, count):
+    def scores(self, incumbent, candidates, kinds):
       networks.append(self._network)
-      return super().choose(incumbent, candidates, kinds, count)
+      return super().scores(incumbent, candidates, kinds)
 
-  monkeypatch.setattr(move_filter, 'MoveFilter', Filter)
+  monkeypatch.setattr(move_scoring, 'MoveScorer', Scorer)
   problem = _problem(1.)
   placement = default_placer.DefaultPlacer(anchors=_SINGLE,
                                            asks_network=asks).place(problem)

@@ -1,5 +1,6 @@
 """Every placer's entry, and making placers by name."""
 
+import importlib
 import pathlib
 import re
 import runpy
@@ -42,8 +43,19 @@ def test_every_entry_makes_a_placer(entry, monkeypatch):
   monkeypatch.setattr(learned, '_load', lambda folder: None)
   placer = registry.create(entry.name)
   assert callable(placer.place)
-  for name, value in entry.arguments.items():
-    assert getattr(placer, name, value) == value
+
+
+@_each
+def test_a_factory_gets_the_arguments_of_its_entry(entry, monkeypatch):
+  """Most arguments are no public attribute of the placer."""
+  module = importlib.import_module(entry.module)
+  made = mock.Mock()
+  monkeypatch.setattr(module, entry.factory.partition(':')[2], made)
+  assert registry.create(entry.name, 'folder') is made.return_value
+  arguments = dict(entry.arguments)
+  if placer_table.Need.POLICY in entry.needs:
+    arguments['policy'] = 'folder'
+  made.assert_called_once_with(**arguments)
 
 
 @_each

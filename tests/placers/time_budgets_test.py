@@ -17,7 +17,7 @@ from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import staged_search
-from gdp_grappler.placers.search.edges import order_ranking
+from gdp_grappler.placers.search.edges import edge_selection
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -132,18 +132,18 @@ class _Asked:
   def __init__(self, monkeypatch, takes=lambda count: 0.) -> None:
     """`takes` says what the first, second ... look for edges takes."""
     self.placements, self.begun_s, self.now = [], [], [0.]
-    stock = order_ranking.OrderRanking._compute_edges
+    stock = edge_selection.with_edges
 
-    def asked(edges, placement):
+    def asked(problem, placement):
       self.placements.append(placement)
       self.begun_s.append(self.now[0])
       self.now[0] += takes(len(self.placements))
-      key, placement = stock(edges, placement)
+      key, placement = stock(problem, placement)
       # The first look says that the order pays, so that it goes on.
       slower = 1 + (1 + len(self.placements)) % 2
       return (*key[:3], key[3] * slower), placement
 
-    monkeypatch.setattr(order_ranking.OrderRanking, '_compute_edges', asked)
+    monkeypatch.setattr(edge_selection, 'with_edges', asked)
 
   def search(self, starts, seconds=None, evaluations=10**6, tick_s=.001,
              grace=0., seed=2):

@@ -13,6 +13,7 @@ from gdp_grappler import digests
 from gdp_grappler import plugin
 from gdp_grappler.plugin import decisions
 from gdp_grappler.plugin import library
+from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from helpers import graph_defs
@@ -83,6 +84,27 @@ def test_without_a_key_nothing_is_kept(folder):
   assert not folder.exists() and decisions.recall('', _DEVICES) is None
 
 
+@pytest.mark.parametrize('op_type, kept', [('Relu', True),
+                                           ('StatefulPartitionedCall', False),
+                                           ('While', False),
+                                           ('own_function', False)])
+def test_a_graph_with_calls_of_functions_is_placed_anew(folder, monkeypatch,
+                                                        op_type, kept):
+  """The functions are no part of the fingerprint."""
+  asked = []
+  monkeypatch.setattr(optimizer, 'optimize', lambda *args, **unused:
+                      (asked.append(args), _OUTCOME)[1])
+  definition = graph_defs.graph_def(graph_defs.node('a', 'Const'),
+                                    graph_defs.node('b', op_type, ['a']),
+                                    graph_defs.node('c', 'Relu', ['b']))
+  definition.library.function.add().signature.name = 'own_function'
+  source = graph_defs.source(definition, devices=_DEVICES, fingerprint='g')
+  for _ in range(2):
+    decisions.optimize(source, _SETTINGS)
+  assert len(asked) == (1 if kept else 2)
+  assert folder.exists() == kept
+
+
 @pytest.mark.parametrize('changes', [{'fingerprint': '4567'}, {'feeds':
     ('c',)}, {'fetches': ('a', 'b')}, {'feeds': (), 'fetches': ('a', 'b')}])
 def test_another_graph_has_another_fingerprint(changes):
@@ -134,7 +156,9 @@ def test_the_key_has_all_that_a_decision_depends_on(tmp_path, monkeypatch):
     suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
 @hypothesis.given(st.integers(0, 10**6), st.integers(0, 255))
 def test_what_was_changed_is_not_used(warnings, at, byte):
+  # In place of the damaged file of the example before.
   decisions.keep('k', _OUTCOME)
+  assert decisions.recall('k', _DEVICES) is not None
   place = decisions._place('k')
   data = bytearray(place.read_bytes())
   before = bytes(data)
@@ -143,7 +167,7 @@ def test_what_was_changed_is_not_used(warnings, at, byte):
   warnings.clear()
   found = decisions.recall('k', _DEVICES)
   if found is None:
-    assert len(warnings) == 1 and 'damaged' in warnings[0]
+    assert len(warnings) == 1 and 'is damaged. The graph is' in warnings[0]
   else:  # What JSON does not care about.
     assert found.devices == _OUTCOME.devices
     assert json.loads(bytes(data)) == json.loads(before)

@@ -302,8 +302,11 @@ def test_libraries_for_another_tensorflow(monkeypatch, built, state):
 @pytest.mark.parametrize('flags, state', [('', doctor.GOOD),
                                           ('--tf_xla_auto_jit=2', doctor.NOTE)])
 def test_clustering_is_worth_a_note(monkeypatch, flags, state):
+  """The note once said that ops of clusters are not placed."""
   monkeypatch.setenv('TF_XLA_FLAGS', flags)
-  assert _states(doctor._xla()) == {'XLA': state}
+  finding, = doctor._xla()
+  assert (finding.what, finding.state) == ('XLA', state)
+  assert not flags or 'clusters of placed ops' in finding.detail
 
 
 def test_variables_that_steer_are_shown(monkeypatch):

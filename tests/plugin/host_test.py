@@ -296,10 +296,13 @@ def test_captures_what_it_receives(may_place, monkeypatch, tmp_path, lines):
 
 
 def test_failing_capture_does_not_stop_the_placer(monkeypatch, tmp_path, lines):
-  (tmp_path / 'file').write_text('')
-  monkeypatch.setenv('GDP_CAPTURE_DIR', str(tmp_path / 'file'))
-  assert _host(_Optimizer()).answer(_query()) is not None
-  assert len(lines) == 1 and 'cannot be captured' in lines[0]
+  file = tmp_path / 'file'
+  file.write_text('')
+  monkeypatch.setenv('GDP_CAPTURE_DIR', str(file))
+  for name in ('ab12', 'cd34'):
+    assert _host(_Optimizer()).answer(_query(fingerprint=name)) is not None
+  line, = set(lines)
+  assert f'cannot be captured in {file}' in line and 'GDP_CAPTURE_DIR' in line
 
 
 def test_placer_is_told_what_was_asked_for(wishes):

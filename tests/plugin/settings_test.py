@@ -51,7 +51,7 @@ def test_a_folder_without_a_policy_is_told_when_the_option_is_set(tmp_path):
 def test_a_policy_is_read_once(monkeypatch):
   folder = str(shipped_policy.shipped_policy())
   settings.from_option({'policy': folder})
-  monkeypatch.setattr(named_policy, 'check', pytest.fail)
+  monkeypatch.setattr(named_policy, 'read', pytest.fail)
   assert settings.from_option({'policy': folder}).policy == folder
 
 

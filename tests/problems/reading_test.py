@@ -208,6 +208,16 @@ def test_a_graph_of_costs_has_no_tables(towers):
   assert _read(towers, split_tables='off').graph.num_ops == 2
 
 
+def test_pins_of_a_graph_of_costs_can_be_ignored(tmp_path):
+  """The nodes stayed on their devices in any case."""
+  path = tmp_path / 'pinned.json'
+  path.write_text(
+      json.dumps({'nodes': [{'name': 'a', 'seconds': 1, 'device': 'GPU:1'}]}))
+  assert _read(path).graph.pins == ('GPU:1',)
+  free = _read(path, pins='ignore').graph
+  assert free.pins == ('',) and not free.user_pins.any()
+
+
 @pytest.mark.parametrize('output', ['plan.json', 'placed.pb'])
 def test_place_reads_each_file_once_and_checks_the_profile_first(
     loop, tmp_path, output):

@@ -111,7 +111,11 @@ def _unexplained(cell):
 
 def test_heads_of_tables():
   found = list(_cells_of_tables())
-  assert {'cut', 'Spearman'} & {cell.strip() for _, cell in found}
+  # One of a list, of a tuple, of a builder, of the page and of its script.
+  assert {
+      'cut', 'median error of fit', 'cut tensors', 'Tensors that are sent',
+      'takes'
+  } <= {cell.strip() for _, cell in found}
   missing = {
       (str(where), word) for where, cell in found for word in _unexplained(cell)
   }
@@ -138,4 +142,7 @@ def _read():
 
 def test_no_word_is_explained_that_nobody_reads():
   text = _read()
-  assert not [term for term in glossary.TERMS if term.lower() not in text]
+  assert not [
+      term for term in glossary.TERMS
+      if not re.search(rf'(?<!\w){re.escape(term.lower())}(?!\w)', text)
+  ]

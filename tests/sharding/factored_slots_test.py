@@ -45,11 +45,6 @@ def _saved(api, parts, folder, optimizer='Adafactor'):
   return model, tf.train.Checkpoint(model).save(str(folder / 'checkpoint'))
 
 
-def _equal(one, other):
-  for a, b in zip(one.get_weights(), other.get_weights(), strict=True):
-    np.testing.assert_array_equal(a, b)
-
-
 @pytest.mark.parametrize('before, after', _OTHERS)
 def test_a_checkpoint_for_other_parts_is_refused_and_nothing_is_loaded(
     api, before, after, tmp_path):
@@ -84,7 +79,7 @@ def test_the_same_parts_go_on_by_the_same_numbers(api, parts, later, tmp_path):
   tf.train.Checkpoint(other).restore(path)
   _train(model)
   _train(other)
-  _equal(model, other)
+  word_tables.assert_equal(model, other)
 
 
 @pytest.mark.parametrize('before, after', _OTHERS)
@@ -92,7 +87,7 @@ def test_what_the_error_advises_loads_the_weights(api, before, after, tmp_path):
   model, path = _saved(api, before, tmp_path)
   other = _model(api, after, loss=None)
   tf.train.Checkpoint(other).restore(path).expect_partial()
-  _equal(model, other)
+  word_tables.assert_equal(model, other)
 
 
 def test_other_optimizers_are_loaded_into_other_parts(api, tmp_path):
@@ -100,7 +95,7 @@ def test_other_optimizers_are_loaded_into_other_parts(api, tmp_path):
   other = _model(api, 2, 'Adam')
   _train(other, 1)
   tf.train.Checkpoint(other).restore(path)
-  _equal(model, other)
+  word_tables.assert_equal(model, other)
 
 
 def test_of_two_optimizers_each_finds_its_own(api, tmp_path):
@@ -115,4 +110,4 @@ def test_of_two_optimizers_each_finds_its_own(api, tmp_path):
     _train(other, 1)
   tf.train.Checkpoint(a=others[0], b=others[1]).restore(path)
   for model, other in zip(models, others):
-    _equal(model, other)
+    word_tables.assert_equal(model, other)

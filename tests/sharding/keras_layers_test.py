@@ -1,11 +1,11 @@
-"""Layers with tables in parts compute what whole ones do."""
+"""Layers of either Keras with tables in parts compute what whole ones do."""
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
-import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler.sharding import table as table_lib
 from helpers import word_tables
@@ -14,25 +14,24 @@ _ROWS, _WIDTH = 31, 6
 _IDS = np.random.default_rng(0).integers(0, _ROWS, (8, 5))
 
 
-def _made(make, parts):
-  keras.utils.set_random_seed(7)
-  with word_tables.scope(parts):
-    return make()
+@pytest.fixture(params=[keras, tf_keras], ids=['keras', 'tf_keras'], name='api')
+def _api(request):
+  return request.param
 
 
-def _embedding(**how):
+def _embedding():
   return keras.Sequential([
       keras.Input((5,), dtype='int32'),
-      keras.layers.Embedding(_ROWS, _WIDTH, name='words', **how),
+      keras.layers.Embedding(_ROWS, _WIDTH, name='words'),
       keras.layers.Flatten(),
       keras.layers.Dense(3)
   ])
 
 
-def _dense(**how):
+def _dense():
   return keras.Sequential([
       keras.Input((5,)),
-      keras.layers.Dense(_ROWS, name='head', activation='softmax', **how)
+      keras.layers.Dense(_ROWS, name='head', activation='softmax')
   ])
 
 
@@ -55,7 +54,7 @@ class Tied(keras.Model):
 def test_an_embedding_trains_to_the_same_bits(optimizer):
   found = []
   for parts in (0, 3):
-    model = _made(_embedding, parts)
+    model = word_tables.made(keras, parts, _embedding)
     # The one traced is for all: tracing costs more than the few steps.
     model.compile(optimizer() if callable(optimizer) else optimizer, 'mse',
                   run_eagerly=optimizer != 'adam')
@@ -83,7 +82,7 @@ def test_products_are_the_same_but_for_rounding(make, inputs, targets):
       model(inputs[:1])
       return model
 
-    model = _made(build, parts)
+    model = word_tables.made(keras, parts, build)
     model.compile(
         'adam',
         keras.losses.SparseCategoricalCrossentropy(from_logits=make is Tied),
@@ -101,7 +100,7 @@ def test_products_are_the_same_but_for_rounding(make, inputs, targets):
 
 
 def test_gradients_of_parts_have_their_rows_alone():
-  model = _made(_embedding, 3)
+  model = word_tables.made(keras, 3, _embedding)
   with tf.GradientTape() as tape:
     loss = tf.reduce_sum(model(_IDS))
   parts = model.get_layer('words').embeddings.parts
@@ -110,70 +109,73 @@ def test_gradients_of_parts_have_their_rows_alone():
   assert sum(len(g.indices) for g in gradients) == _IDS.size
 
 
-@pytest.mark.parametrize('ids', [
-    tf.ragged.constant([[1, 2], [30]]),
-    tf.sparse.from_dense([[1, 0, 30]]),
-    np.array([[-1, 3]]),
-    np.array([[1., 30.]])
-], ids=['ragged', 'sparse', 'negative', 'float'])
-def test_all_kinds_of_numbers_are_looked_up(ids):
-  whole, parts = [
-      keras.layers.Embedding(_ROWS, _WIDTH, name='words') for _ in range(2)
+def _assert_looked_up(api, ids):
+  one, other = [
+      word_tables.made(api, parts, word_tables.words, api)(ids)
+      for parts in (0, 3)
   ]
-  with gdp_grappler.split_tables({'words': 3}):
-    parts.build()
-  parts.set_weights([np.random.default_rng(1).normal(size=(_ROWS, _WIDTH))])
-  whole.build()
-  whole.set_weights(parts.get_weights())
-  one, other = whole(ids), parts(ids)
   if isinstance(one, tf.RaggedTensor):
     one, other = one.values, other.values
   np.testing.assert_array_equal(one, other)
 
 
-def test_a_table_has_the_initial_value_of_the_whole():
-  for make in (_embedding, _dense):
-    whole, parts = _made(make, 0), _made(make, 4)
-    for one, other in zip(whole.get_weights(), parts.get_weights(),
-                          strict=True):
-      np.testing.assert_array_equal(one, other)
+@pytest.mark.parametrize('ids', [
+    tf.ragged.constant([[1, 2], [30]]),
+    tf.sparse.from_dense([[1, 0, 30]]),
+    np.array([[1., 30.]])
+], ids=['ragged', 'sparse', 'float'])
+def test_all_kinds_of_numbers_are_looked_up(api, ids):
+  _assert_looked_up(api, ids)
 
 
-@pytest.mark.parametrize('how', [{'embeddings_constraint': 'max_norm'},
-                                 {'embeddings_regularizer': 'orthogonal'}])
-def test_what_looks_at_the_whole_is_not_split(how):
-  if 'embeddings_regularizer' in how:
-    how = {'embeddings_regularizer': keras.regularizers.OrthogonalRegularizer()}
+def test_negative_numbers_are_looked_up():
+  _assert_looked_up(keras, np.array([[-1, 3]]))
+
+
+@pytest.mark.parametrize('make', [word_tables.words, word_tables.head])
+def test_a_table_has_the_initial_value_of_the_whole(api, make):
+  word_tables.assert_equal(
+      *(word_tables.made(api, parts, make, api) for parts in (0, 4)))
+
+
+@pytest.mark.parametrize('how', [
+    lambda api: {'embeddings_constraint': 'max_norm'}, lambda api:
+    {'embeddings_regularizer': api.regularizers.OrthogonalRegularizer()}
+], ids=['constraint', 'regularizer'])
+def test_what_looks_at_the_whole_is_not_split(api, how):
   with pytest.raises(errors.GdpError, match='may look at the whole'):
-    _made(lambda: _embedding(**how), 2)
+    word_tables.made(api, 2, word_tables.words, api, **how(api))
 
 
-def test_what_sums_up_is_split():
+def test_what_sums_up_is_split(api):
   losses = [
       sum(
-          _made(
-              lambda: _embedding(embeddings_regularizer='l2',
-                                 embeddings_constraint='non_neg'),
-              count).losses) for count in (0, 2)
+          word_tables.made(api, parts, word_tables.words, api,
+                           embeddings_regularizer='l2',
+                           embeddings_constraint='non_neg').losses)
+      for parts in (0, 2)
   ]
   np.testing.assert_allclose(*losses, rtol=1e-6)
 
 
-def test_a_layer_with_a_call_of_its_own_is_not_split():
+def test_a_layer_with_a_call_of_its_own_is_not_split(api):
 
-  class Own(keras.layers.Embedding):
+  class Own(api.layers.Embedding):
 
     def call(self, inputs):
-      return keras.ops.take(self.embeddings, inputs, axis=0) + 1.
+      return tf.gather(self.embeddings, inputs) + 1.
 
-  with gdp_grappler.split_tables({'words': 2}):
-    with pytest.raises(errors.GdpError, match='call` of its own'):
-      Own(_ROWS, _WIDTH, name='words').build()
+  with word_tables.scope(2), pytest.raises(errors.GdpError,
+                                           match='call` of its own'):
+    Own(_ROWS, _WIDTH, name='words').build(None)
 
 
-def test_mixed_precision_is_as_of_the_whole():
-  found = [
-      _made(lambda: _embedding(dtype='mixed_float16'), count)(_IDS)
-      for count in (0, 3)
+@pytest.mark.parametrize('make, inputs', [(word_tables.head, np.ones(
+    (2, 5), 'f')), (word_tables.words, _IDS)], ids=['head', 'words'])
+def test_mixed_precision_is_as_of_the_whole(api, make, inputs):
+  one, other = [
+      word_tables.made(api, parts, make, api, dtype='mixed_float16')(inputs)
+      for parts in (0, 3)
   ]
-  np.testing.assert_array_equal(*found)
+  assert one.dtype == other.dtype == tf.float16
+  np.testing.assert_array_equal(one, other)

@@ -1,4 +1,4 @@
-"""What is saved of tables in parts is whole, and loaded in parts or whole."""
+"""What is saved of tables in parts is whole, and loaded either way."""
 
 import warnings
 
@@ -6,51 +6,59 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from helpers import word_tables
 
-# Of variables of Keras itself, when it saves them.
-pytestmark = pytest.mark.filterwarnings('ignore:__array__:DeprecationWarning')
-
-_ROWS = 23
-_IDS = np.random.default_rng(0).integers(0, _ROWS, (8, 5))
-_TARGETS = np.arange(8)
-
-
-def _model(parts, optimizer='adam'):
-  keras.utils.set_random_seed(7)
-  model = word_tables.model(keras, parts, _ROWS, 6, 5, _ROWS)
-  model.compile(optimizer,
-                keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-  return model
+pytestmark = [
+    # Of variables of Keras itself, when it saves them.
+    pytest.mark.filterwarnings('ignore:__array__:DeprecationWarning'),
+    # tf_keras says that these formats are old.
+    pytest.mark.filterwarnings('ignore:You are saving:UserWarning')
+]
 
 
-def _train(model):
-  # Tracing a step costs more than the few steps of a test.
-  model.run_eagerly = True
-  return model.fit(_IDS, _TARGETS, batch_size=4, verbose=0,
-                   shuffle=False).history['loss']
+@pytest.fixture(params=[keras, tf_keras], ids=['keras', 'tf_keras'], name='api')
+def _api(request):
+  return request.param
 
 
-@pytest.mark.parametrize('before, after', [(3, 3), (3, 0), (0, 3)])
-def test_a_model_goes_on_as_it_was_saved(before, after, tmp_path):
-  model = _model(before)
-  _train(model)
-  model.save(tmp_path / 'model.keras')
+# tf_keras has one format in all directions, the other in one or two.
+@pytest.mark.parametrize('api, before, after, name, optimizer', [
+    *((keras, before, after, 'model.keras', lambda: 'adam')
+      for before, after in [(3, 3), (3, 0), (0, 3)]),
+    *((tf_keras, before, after, 'model.keras', lambda: 'adam')
+      for before, after in [(3, 0), (0, 3), (2, 4)]),
+    (tf_keras, 2, 4, 'model.h5', lambda: 'adam'),
+    (tf_keras, 3, 0, 'model.h5', tf_keras.optimizers.legacy.Adam),
+    (tf_keras, 0, 3, 'model.h5', tf_keras.optimizers.legacy.Adam)
+])
+def test_a_model_goes_on_as_it_was_saved(api, before, after, name, optimizer,
+                                         tmp_path):
+  model = word_tables.classifier(api, before, optimizer())
+  word_tables.train(model)
+  model.save(tmp_path / name)
   with word_tables.scope(after), warnings.catch_warnings():
     warnings.filterwarnings('error', message='Skipping')
-    loaded = keras.models.load_model(tmp_path / 'model.keras')
+    loaded = api.models.load_model(tmp_path / name)
   assert len(loaded.variables) == 3 + 2 * max(after - 1, 0)
   word_tables.assert_equal(model, loaded)
   # The file has the moments of Adam, too. They change the loss of the second
   # step.
-  np.testing.assert_allclose(_train(loaded), _train(model), rtol=1e-6)
+  losses = [
+      (word_tables.train(model), word_tables.train(loaded)) for _ in range(2)
+  ]
+  np.testing.assert_allclose(*zip(*losses), rtol=1e-6)
 
 
-@pytest.mark.parametrize('name', ['w.weights.h5', 'old.h5'])
+@pytest.mark.parametrize('api, name', [(keras, 'w.weights.h5'),
+                                       (keras, 'old.h5'),
+                                       (tf_keras, 'w.weights.h5'),
+                                       (tf_keras, 'w.h5'),
+                                       (tf_keras, 'checkpoint')])
 @pytest.mark.parametrize('before, after', [(3, 0), (0, 3), (2, 4)])
-def test_weights_go_from_one_to_the_other(name, before, after, tmp_path):
-  one, other = _model(before), _model(after)
+def test_weights_go_from_one_to_the_other(api, name, before, after, tmp_path):
+  one, other = (word_tables.classifier(api, parts) for parts in (before, after))
   other.set_weights([0 * w for w in other.get_weights()])
   if name == 'old.h5':
     one.save(tmp_path / name)
@@ -60,24 +68,28 @@ def test_weights_go_from_one_to_the_other(name, before, after, tmp_path):
   word_tables.assert_equal(one, other)
 
 
-def test_weights_are_got_and_set_as_whole_ones():
-  word_tables.assert_weights_are_whole(_model(3), _model(0), 'embeddings')
+def test_weights_are_got_and_set_as_whole_ones(api):
+  word_tables.assert_weights_are_whole(
+      *(word_tables.classifier(api, parts) for parts in (3, 0)),
+      'embeddings' if api is keras else 'words/embeddings:0')
 
 
-def test_a_layer_gets_its_initial_weights_whole():
-  word_tables.assert_initial_weights_are_whole(keras, _IDS, _ROWS, 6)
+def test_a_layer_gets_its_initial_weights_whole(api):
+  word_tables.assert_initial_weights_are_whole(api, word_tables.IDS,
+                                               word_tables.ROWS, 6)
 
 
 def test_exports_have_the_parts(tmp_path):
-  model = _model(3)
-  _train(model)
+  model = word_tables.classifier(keras, 3)
+  word_tables.train(model)
   model.export(tmp_path / 'exported', verbose=False)
   loaded = tf.saved_model.load(tmp_path / 'exported')
-  np.testing.assert_allclose(loaded.serve(tf.constant(_IDS, tf.int32)),
-                             model(_IDS), rtol=1e-6)
+  np.testing.assert_allclose(
+      loaded.serve(tf.constant(word_tables.IDS, tf.int32)),
+      model(word_tables.IDS), rtol=1e-6)
   assert [tuple(v.shape) for v in loaded.variables] == [
       *((rows, 6) for rows in (8, 8, 7)), *((30, units) for units in (8, 8, 7)),
-      (_ROWS,)
+      (word_tables.ROWS,)
   ]
 
 
@@ -85,9 +97,9 @@ def test_exports_have_the_parts(tmp_path):
     lambda: keras.optimizers.Lamb(), lambda: keras.optimizers.SGD(clipnorm=1.)
 ], ids=['lamb', 'clipnorm'])
 def test_optimizers_that_look_at_whole_variables_are_warned_of(optimizer):
-  model = _model(2, optimizer())
+  model = word_tables.classifier(keras, 2, optimizer())
   with pytest.warns(UserWarning, match='tables in parts'):
-    _train(model)
+    word_tables.train(model)
   with warnings.catch_warnings():
     warnings.filterwarnings('error', message='The model has tables')
-    _train(_model(0, optimizer()))
+    word_tables.train(word_tables.classifier(keras, 0, optimizer()))

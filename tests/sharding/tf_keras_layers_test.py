@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from gdp_grappler import errors
 from gdp_grappler.sharding import tf_keras_table
 from helpers import word_tables
 
@@ -23,32 +22,10 @@ _OPTIMIZERS = {
 _TRACED = ('adam', 'legacy adam')
 
 
-def _made(parts, make):
-  tf_keras.utils.set_random_seed(7)
-  with word_tables.scope(parts):
-    return make()
-
-
-def _words(**how):
-  return tf_keras.layers.Embedding(_ROWS, 6, name='words', **how)
-
-
-def _head(**how):
-  layer = tf_keras.layers.Dense(_ROWS, name='head', **how)
-  layer.build((None, 5))
-  return layer
-
-
-def _built_words(**how):
-  layer = _words(**how)
-  layer.build(None)
-  return layer
-
-
 def _model():
   return tf_keras.Sequential([
       tf_keras.Input((5,), dtype='int32'),
-      _words(),
+      word_tables.words(tf_keras),
       tf_keras.layers.Flatten(),
       tf_keras.layers.Dense(_ROWS, name='head')
   ])
@@ -58,7 +35,7 @@ def _model():
 def test_a_model_trains_as_with_whole_tables(optimizer):
   found = []
   for parts in (0, 3):
-    model = _made(parts, _model)
+    model = word_tables.made(tf_keras, parts, _model)
     assert len(model.variables) == 3 + 2 * max(parts - 1, 0)
     model.compile(
         _OPTIMIZERS[optimizer](),
@@ -77,7 +54,7 @@ def test_a_model_trains_as_with_whole_tables(optimizer):
 def test_lookups_and_their_gradients_have_the_same_bits():
   found = []
   for parts in (0, 3):
-    layer = _made(parts, _built_words)
+    layer = word_tables.made(tf_keras, parts, word_tables.words, tf_keras)
     optimizer = tf_keras.optimizers.Adam()
     for _ in range(3):
       with tf.GradientTape() as tape:
@@ -90,25 +67,6 @@ def test_lookups_and_their_gradients_have_the_same_bits():
   np.testing.assert_array_equal(*found)
 
 
-@pytest.mark.parametrize('make', [_built_words, _head])
-def test_a_table_has_the_initial_value_of_the_whole(make):
-  whole, parts = [_made(count, make).get_weights() for count in (0, 4)]
-  for one, other in zip(whole, parts, strict=True):
-    np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize('ids', [
-    tf.ragged.constant([[1, 2], [30]]),
-    tf.sparse.from_dense([[1, 0, 30]]),
-    np.array([[1., 30.]])
-], ids=['ragged', 'sparse', 'float'])
-def test_all_kinds_of_numbers_are_looked_up(ids):
-  one, other = [_made(count, lambda: _words()(ids)) for count in (0, 3)]
-  if isinstance(one, tf.RaggedTensor):
-    one, other = one.values, other.values
-  np.testing.assert_array_equal(one, other)
-
-
 @pytest.mark.parametrize('inputs', [
     tf.reshape(tf.range(30.), (2, 3, 5)),
     tf.RaggedTensor.from_row_lengths(tf.reshape(tf.range(15.), (3, 5)), [1, 2]),
@@ -116,52 +74,15 @@ def test_all_kinds_of_numbers_are_looked_up(ids):
 ], ids=['three dimensions', 'ragged', 'sparse'])
 def test_all_kinds_of_inputs_are_multiplied(inputs):
   found = [
-      _made(count, lambda: _head(activation='tanh'))(inputs) for count in (0, 3)
+      word_tables.made(tf_keras, parts, word_tables.head, tf_keras,
+                       activation='tanh')(inputs) for parts in (0, 3)
   ]
   if isinstance(found[0], tf.RaggedTensor):
     found = [result.flat_values for result in found]
   np.testing.assert_allclose(*found, rtol=1e-5)
 
 
-@pytest.mark.parametrize('make, inputs', [(_head, np.ones((2, 5), 'f')),
-                                          (_built_words, _IDS)])
-def test_mixed_precision_is_as_of_the_whole(make, inputs):
-  one, other = [
-      _made(count, lambda: make(dtype='mixed_float16'))(inputs)
-      for count in (0, 3)
-  ]
-  assert one.dtype == other.dtype == tf.float16
-  np.testing.assert_array_equal(one, other)
-
-
-def test_what_looks_at_the_whole_is_not_split():
-  with pytest.raises(errors.GdpError, match='may look at the whole'):
-    _made(2, lambda: _built_words(embeddings_constraint='max_norm'))
-
-
-def test_what_sums_up_is_split():
-  losses = []
-  for count in (0, 2):
-    layer = _made(
-        count, lambda: _built_words(embeddings_regularizer='l2',
-                                    embeddings_constraint='non_neg'))
-    losses.append(sum(layer.losses))
-  np.testing.assert_allclose(*losses, rtol=1e-6)
-
-
-def test_a_layer_with_a_call_of_its_own_is_not_split():
-
-  class Own(tf_keras.layers.Embedding):
-
-    def call(self, inputs):
-      return tf.gather(self.embeddings, inputs) + 1.
-
-  with word_tables.scope(2), pytest.raises(errors.GdpError,
-                                           match='call` of its own'):
-    Own(_ROWS, 6, name='words').build(None)
-
-
 def test_other_weights_of_a_layer_are_whole():
-  layer = _made(3, _head)
+  layer = word_tables.made(tf_keras, 3, word_tables.head, tf_keras)
   assert isinstance(layer.kernel, tf_keras_table.Table)
   assert isinstance(layer.bias, tf.Variable)

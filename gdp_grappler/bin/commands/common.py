@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import math
+import os
 import sys
 from typing import Any, Callable, Iterable, Sequence, TYPE_CHECKING, TypeVar
 
@@ -13,6 +14,7 @@ from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler import quiet
+from gdp_grappler.bin import starting
 from gdp_grappler.graph import assumptions
 from gdp_grappler.problems import help_texts
 from gdp_grappler.reports import tables
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
   from gdp_grappler.evaluation import evaluator
   from gdp_grappler.problems import request as request_lib
 
+# Arguments that may name files to read.
+_READ = 'graph', 'plan', 'cluster', 'profile', 'calibration'
 _Number = TypeVar('_Number', int, float)
 
 
@@ -248,15 +252,31 @@ def say_where_words_are(arguments: argparse.Namespace) -> None:
 def load_tensorflow() -> None:
   """Imports TensorFlow, and hides the notes that it prints at start-up."""
   progress.doing('loading TensorFlow')
-  with quiet.stderr_held():
+  with starting.interrupts_kept(), quiet.stderr_held():
     importlib.import_module('tensorflow').config.list_logical_devices()
 
 
-def check_plan_output(path: str) -> None:
-  """Raises an error for a path that cannot be written, before the work."""
-  from gdp_grappler.api import graph_defs
-  graph_defs.check_suffix(path)
+def check_output(path: str | os.PathLike[str],
+                 arguments: argparse.Namespace) -> None:
+  """Checks that a result can be written, before the work.
+
+  The result must not replace a file that the command reads.
+
+  Args:
+    path: The file of the result.
+    arguments: All arguments, which may name files to read.
+
+  Raises:
+    GdpError: the file cannot be written, or is read.
+  """
   files.check_writable(path)
+  for name in _READ:
+    read = getattr(arguments, name, None)
+    if (read and os.path.isfile(path) and os.path.exists(read) and
+        os.path.samefile(read, path)):
+      raise errors.GdpError(
+          f'Cannot write {path}: it is the {name} that is read, and would be '
+          'lost. Name another place.')
 
 
 def warn(evaluation: evaluator.Evaluation) -> None:

@@ -16,6 +16,8 @@ from gdp_grappler.bin.commands import common
 from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
+from gdp_grappler.placers.policy import shipped_policy
+from gdp_grappler.placers.search import search_config
 from gdp_grappler.reports import units
 
 if TYPE_CHECKING:
@@ -74,8 +76,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
   """Places the graph, writes the plan and prints a summary."""
   progress.doing(f'reading {arguments.graph} for {arguments.cluster}')
+  from gdp_grappler.api import graph_defs
   from gdp_grappler.api import placing
-  common.check_plan_output(arguments.output)
+  graph_defs.check_suffix(arguments.output)
+  common.check_output(arguments.output, arguments)
   placer = arguments.placer or registry.DEFAULT
   # Some placers have to be imported before TensorFlow, others import it.
   with quiet.stderr_held():
@@ -89,7 +93,8 @@ def run(arguments: argparse.Namespace) -> int:
         '.json for a plan.')
   where = common.cluster(arguments)
   common.load_what_it_needs(request, filter(None, [arguments.plan]))
-  if arguments.policy or _runs_policy(registry.get(placer)):
+  if _may_run_policy(registry.get(placer), arguments.policy,
+                     arguments.time_budget_s or 0.):
     common.load_tensorflow()
   placed = placing.place(
       request, where, placer=placer, policy=arguments.policy,
@@ -137,23 +142,36 @@ def _split(placed: placed_step.PlacedStep) -> dict[str, dict[str, int]]:
   return {'split_tables': found}
 
 
-def _runs_policy(placer: placer_table.Entry) -> bool:
-  """Whether a placer runs the policy, which TensorFlow computes, in any case.
+def _may_run_policy(placer: placer_table.Entry, policy: str | None,
+                    time_budget_s: float) -> bool:
+  """Whether a placer may run the policy, which TensorFlow computes.
 
-  One placer always does, and others do if GDP_POLICY names a policy. The move
-  network needs no TensorFlow. The default placer runs the policy only if there
-  is time to load TensorFlow.
+  One placer always does, others do if the user names a policy, and the default
+  placer may in long searches. The move network needs no TensorFlow. If
+  the placer itself loaded TensorFlow, in the background, TensorFlow's notes
+  could not be hidden.
+
+  Args:
+    placer: The placer.
+    policy: Folder that the user gave; None for that of GDP_POLICY, if any.
+    time_budget_s: The user's time budget; 0 for none.
   """
-  named = environment.policy_folder() and placer.name != registry.DEFAULT
-  return placer.module == _OF_POLICY or bool(
-      named and placer_table.Need.POLICY in placer.needs)
+  if placer.module == _OF_POLICY:
+    return True
+  if folder := policy or environment.policy_folder():
+    from gdp_grappler.placers.policy import move_folder
+    return (placer_table.Need.POLICY in placer.needs and
+            not move_folder.is_here(folder))
+  is_long = time_budget_s >= search_config.DEFAULT.time.policy_s
+  return (is_long and placer.name == registry.DEFAULT and
+          shipped_policy.has_policy())
 
 
 def _line(placed: placed_step.PlacedStep) -> str:
   tensors, size = placed.placement.cut(placed.graph)
   counts = ', '.join(f'{d} {n}' for d, n in placed.placement.counts().items())
-  return (f'{placed.graph.name}: {placed.graph.num_ops} ops placed by '
-          f'{placed.placed_by}: {counts}; cut '
+  return (f'{placed.graph.name}: {units.count(placed.graph.num_ops, "op")} '
+          f'placed by {placed.placed_by}: {counts}; cut '
           f'{units.count(tensors, "tensor")}, '
           f'{units.amount(size, "B")}; predicted step '
           f'{units.ms(placed.fifo.step_time_s)} (simulated)')

@@ -8,7 +8,6 @@ import re
 import shlex
 
 from gdp_grappler import errors
-from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 from gdp_grappler.problems import help_texts
@@ -107,7 +106,7 @@ def _check(arguments: argparse.Namespace) -> None:
     raise errors.GdpError(
         f'--cores names core {min(lacking)}, which this process may not use; '
         f'it has {", ".join(map(str, sorted(os.sched_getaffinity(0))))}.')
-  files.check_writable(arguments.output)
+  common.check_output(arguments.output, arguments)
 
 
 def _kinds(text: str) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
   """Prints the plan by layer."""
   if arguments.output:
-    files.check_writable(arguments.output)
+    common.check_output(arguments.output, arguments)
   placed = common.planned_step(arguments, arguments.plan)
   progress.doing('looking at its layers')
   if arguments.output:

@@ -49,17 +49,17 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
   """Prices the plan, writes the pictures and prints the price."""
   for path in filter(None, (arguments.trace, arguments.node_data)):
-    files.check_writable(path)
+    common.check_output(path, arguments)
   if arguments.node_data:
     from gdp_grappler.reports import model_explorer
-    files.check_writable(model_explorer.beside(arguments.node_data))
+    common.check_output(model_explorer.beside(arguments.node_data), arguments)
   if arguments.tensorboard:
     files.check_folder(arguments.tensorboard)
     extras.require('A timeline for TensorBoard', 'PIL')
     common.load_tensorflow()
   placed = common.planned_step(arguments, arguments.plan)
   graph, cluster = placed.graph, placed.step.cluster
-  progress.doing(f'pricing {graph.num_ops} ops in both orders')
+  progress.doing(f'pricing {units.count(graph.num_ops, "op")} in both orders')
   result = placed.price(arguments.order)
   if arguments.trace:
     placed.write_trace(arguments.trace, arguments.order)
@@ -76,7 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     ordered = ('with control edges for the priorities of the plan'
                if placed.order_is_given else 'with control edges')
     common.say_words(
-        f'{graph.name}: {graph.num_ops} ops on {cluster.name}: step '
+        f'{graph.name}: {units.count(graph.num_ops, "op")} on '
+        f'{cluster.name}: step '
         f'{units.ms(result.fifo_s)} first in, first out, '
         f'{units.ms(result.ordered_s)} {ordered} (simulated); peak memory '
         f'with --order={result.order}: '

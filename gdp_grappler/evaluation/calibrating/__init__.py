@@ -1,7 +1,8 @@
 """Calibrates a card: times the host per op, and kernels by type and size.
 
 Belongs here: the list of kernels, the method and the process that time them,
-the time budget of each step. Does not belong here: the file of the result
+kernels in TensorFlow's traces, model names of hardware, the time budget of each
+step. Does not belong here: the file of the result
 (`cluster.calibration`), costs computed from the result (`costs`), ops of one
 graph (`profiling`).
 """

@@ -108,7 +108,7 @@ def describe(tf: types.ModuleType,
   first session cuts the card into logical devices.
   """
   from gdp_grappler.cluster import nvml
-  from gdp_grappler.evaluation.profiling import machine
+  from gdp_grappler.evaluation.calibrating import machine
   if setup.device_type == 'CPU':
     return exchange.Card(machine.cpu_model(), '', tf.__version__)
   cards = tf.config.list_physical_devices('GPU')

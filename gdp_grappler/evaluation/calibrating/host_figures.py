@@ -15,7 +15,7 @@ from gdp_grappler.cluster import device_figures
 from gdp_grappler.evaluation.calibrating import clocks
 from gdp_grappler.evaluation.calibrating import inputs
 from gdp_grappler.evaluation.calibrating import kernel_times
-from gdp_grappler.evaluation.profiling import traces
+from gdp_grappler.evaluation.calibrating import traces
 
 _OPS = 1000  # Ops of a chain or a star.
 _HOPS = 100  # Ops of a chain that alternates between two devices.

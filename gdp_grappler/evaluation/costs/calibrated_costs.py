@@ -34,10 +34,10 @@ from gdp_grappler import products
 from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import op_details
 from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.evaluation.costs import roofline as roofline_lib
 from gdp_grappler.graph import op_graph
-from gdp_grappler.graph import op_kinds
 
 _PLAIN_WORK = op_families.family('AddV2').host_work
 _LEAST_S = 1e-8  # Least seconds of an op that launches a kernel.
@@ -63,11 +63,11 @@ class CalibratedCostModel(roofline_lib.OverRoofline):
                  cluster: cluster_lib.Cluster) -> np.ndarray:
     """float64 [N, D], seconds of one step; see `CostModel.op_seconds`."""
     return self.seconds(graph.op_types, graph.flops, graph.io_bytes, cluster,
-                        graph.rounds) * graph.executions[:, None]
+                        op_details.of(graph)) * graph.executions[:, None]
 
   def seconds(self, op_types: Sequence[str], flops: np.ndarray,
               io_bytes: np.ndarray, cluster: cluster_lib.Cluster,
-              rounds: np.ndarray | None = None) -> np.ndarray:
+              details: op_details.OpDetails | None = None) -> np.ndarray:
     """float64 [M, D], seconds of one execution of M ops.
 
     Args:
@@ -75,15 +75,20 @@ class CalibratedCostModel(roofline_lib.OverRoofline):
       flops: [M]
       io_bytes: [M]
       cluster: D devices.
-      rounds: [M] or None, see `Roofline.seconds`.
+      details: Of the M ops; None means `op_details.plain`.
     """
+    details = details or op_details.plain(len(op_types))
     result = self.base.seconds(op_types, flops, io_bytes, cluster.devices,
-                               rounds)
+                               details)
+    idle = op_details.launch_nothing(op_types, io_bytes, details.works_on_host,
+                                     cluster.devices)
     for column, device in enumerate(cluster.devices):
       found = cluster.calibration(device.name)
       if found is not None:
         self._correct(result[:, column], op_types, flops, io_bytes, device,
-                      found)
+                      found, details, idle[:, column])
+    op_details.take_hosts_seconds(result, details.works_on_host, idle,
+                                  cluster.devices)
     return result
 
   def host_work(self, graph: op_graph.OpGraph) -> np.ndarray:
@@ -105,21 +110,22 @@ class CalibratedCostModel(roofline_lib.OverRoofline):
   def _correct(self, seconds: np.ndarray, op_types: Sequence[str],
                flops: np.ndarray, io_bytes: np.ndarray,
                device: cluster_lib.Device,
-               calibration: calibration_lib.Calibration) -> None:
+               calibration: calibration_lib.Calibration,
+               details: op_details.OpDetails, idle: np.ndarray) -> None:
     """Overwrites the seconds [M] of ops whose family the calibration has."""
     table = _table(self.base, device, calibration)
     types = np.array(op_types, object)
-    for op_type in set(op_types):
+    visit_s = calibration.figure('other_op_s')
+    if visit_s is not None and not device.asynchronous:
+      seconds[idle] = visit_s
+    for op_type in set(types[~idle]):
       law = table.law(op_type)
-      if op_type in op_kinds.NO_KERNEL:
-        visit_s = calibration.figure('other_op_s')
-        if visit_s is not None and not device.asynchronous:
-          seconds[types == op_type] = visit_s
-      elif law is not None:
-        rows = np.flatnonzero(types == op_type)
+      if law is not None:
+        rows = np.flatnonzero((types == op_type) & ~idle)
         measured_s = law.seconds(
             flops[rows], io_bytes[rows],
-            table.ideal([op_type] * len(rows), flops[rows], io_bytes[rows]))
+            table.ideal([op_type] * len(rows), flops[rows], io_bytes[rows],
+                        details.of_rows(rows)))
         # The measurement has the gap before the kernel, which the simulator
         # adds itself.
         seconds[rows] = np.maximum(measured_s - device.gap_s, _LEAST_S)
@@ -169,10 +175,12 @@ class _Table:
     return self._laws[op_type]
 
   def ideal(self, op_types: Sequence[str], flops: np.ndarray,
-            io_bytes: np.ndarray) -> np.ndarray:
+            io_bytes: np.ndarray,
+            details: op_details.OpDetails | None = None) -> np.ndarray:
     """[M] seconds by the roofline, without launches."""
     base = dataclasses.replace(self._base, kernel_s=0.)
-    return base.seconds(op_types, flops, io_bytes, (self._device,))[:, 0]
+    seconds = base.seconds(op_types, flops, io_bytes, (self._device,), details)
+    return seconds[:, 0]
 
   def _find(self, op_type: str) -> _Law | None:
     if op_type in self._columns:

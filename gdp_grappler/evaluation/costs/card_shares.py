@@ -33,10 +33,10 @@ from __future__ import annotations
 import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.costs import op_details
 from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.graph import op_graph
 
-_ELEMENT_BYTES = 4  # Single precision.
 # 128 x 128 outputs, divided by the 2048 threads that a multiprocessor holds.
 _OUTPUTS_PER_THREAD = 8
 _WARP = 32  # Threads of a warp.
@@ -58,16 +58,19 @@ def of(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   """
   result = np.ones(seconds.shape)
   runs = np.maximum(graph.executions, 1)
-  outputs = graph.output_bytes / _ELEMENT_BYTES / _outputs_per_thread(graph)
+  outputs = graph.output_bytes / graph.element_bytes / _outputs_per_thread(
+      graph)
+  factors = op_details.type_factors(graph.op_types, graph.element_types,
+                                    cluster.devices)
   for column in np.flatnonzero(cluster.cut_cards >= 0):
     device = cluster.devices[column]
     if not device.resident_threads:
       continue
     once_s = np.maximum(seconds[:, column] / runs, 1e-12)
+    flops_per_s = device.peak_flops * device.efficiency * factors[:, column]
     shares = np.stack([
-        outputs / device.resident_threads, graph.flops /
-        (device.peak_flops * device.efficiency * once_s), graph.io_bytes /
-        (device.bandwidth_bytes_per_s * once_s)
+        outputs / device.resident_threads, graph.flops / (flops_per_s * once_s),
+        graph.io_bytes / (device.bandwidth_bytes_per_s * once_s)
     ])
     # No kernel is smaller than a warp.
     least = min(1., _WARP / device.resident_threads)

@@ -93,11 +93,14 @@ class Family:
     cpu_bandwidth: Share of the memory's bandwidth that it reaches on a CPU.
     kernels: Number of kernels that an op launches on a GPU in each round.
     most_bytes_per_s: Largest traffic on any GPU.
-    most_flops_per_s: Largest arithmetic rate on any GPU.
+    most_flops_per_s: Largest arithmetic rate on any GPU. For float16 and
+      bfloat16 it is at most twice as large.
     fill_s: Seconds in which a GPU's multipliers are idle before the first tiles
       and after the last tiles.
     host_work: Seconds of the host on a GPU beyond a bare launch, as a multiple
       of the seconds of a bare launch.
+    by_type: Whether the arithmetic rate depends on the type of the elements
+      (`cluster.type_rates`).
   """
 
   name: str
@@ -110,6 +113,7 @@ class Family:
   most_flops_per_s: float = math.inf
   fill_s: float = 0.
   host_work: float = _OP_WORK
+  by_type: bool = False
 
   def shares(self, device_type: str) -> tuple[float, float]:
     """Shares of arithmetic and bandwidth on 'GPU' or 'CPU'."""
@@ -119,7 +123,7 @@ class Family:
 
 # Products have no limit of traffic, because they load tiles in advance.
 _dense = functools.partial(Family, cpu_bandwidth=.8, most_bytes_per_s=math.inf,
-                           fill_s=_FILL_S)
+                           fill_s=_FILL_S, by_type=True)
 _convolution = functools.partial(_dense, gpu_bandwidth=.27,
                                  most_flops_per_s=_CONVOLUTION_FLOPS_PER_S,
                                  host_work=_CUDNN_WORK)
@@ -142,7 +146,15 @@ FAMILIES = {
         # [Depthwise]; [Measured] .23.
         Family('depthwise', .1, .5, .2, .5, 1),
         # [Appleyard]. [H100] six kernels for each time step.
-        Family('recurrent', .5, .8, .5, .8, 6, host_work=_CUDNN_WORK),
+        Family('recurrent', .5, .8, .5, .8, 6, host_work=_CUDNN_WORK,
+               by_type=True),
+        # Calls of functions, compiled by XLA or not. Products and convolutions
+        # do most of the arithmetic of large ones: [Chetlur]; [Jia], [STREAM].
+        Family('call', .8, .8, .8, .8, 1, by_type=True),
+        # [Measured] .04 to .2 for Cholesky and Lu, .1 to .4 for inverses and
+        # Qr, .01 for Eig. Panels of columns come one after the other, so GPUs
+        # are assumed to reach less.
+        Family('decomposition', .05, .8, .15, .8, 10, by_type=True),
         # [Fused multiply-add]; [Jia], [STREAM].
         Family('elementwise', .25, .8, .25, .8, 1),
         # Ops that only copy: [Jia], [STREAM].
@@ -171,13 +183,16 @@ FAMILIES = {
 
 # The first match wins. A type without a match is 'elementwise'.
 _PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in (
+    ('call', r'(Stateful)?PartitionedCall|XlaLaunch|(Stateless)?(While|If|Case)'
+     r'|__(inference|forward|backward)_.*'),
     ('depthwise', r'_?(Fused)?DepthwiseConv.*'),
     ('convolution_gradient', r'Conv[23]DBackprop.*'),
     ('convolution', r'(_?Fused)?_?(Mkl|OneDnn)?Conv([23]D)?|_FusedConv[23]D'
      r'|_?FusedConv2DBiasActivation|Dilation2D.*'),
     ('batch_matmul', r'_?(Mkl|Fused)?BatchMatMul.*|Einsum|XlaEinsum'
-     r'|Cholesky.*|Matrix(Inverse|Solve|Triangular).*'
-     r'|Svd|Qr|SelfAdjointEig.*'),
+     r'|MatrixTriangular.*'),
+    ('decomposition', r'Cholesky.*|Matrix(Inverse|Solve|SquareRoot|Logarithm).*'
+     r'|(Log)?MatrixDeterminant|Lu|Qr|Svd|(SelfAdjoint)?Eig(V2)?'),
     ('matmul', r'_?(Mkl|Fused|Sparse|Quantized)*MatMul.*'
      r'|SparseTensorDenseMatMul'),
     ('recurrent', r'CudnnRNN.*|(LSTM|GRU)Block.*|BlockLSTM.*'),

@@ -250,7 +250,10 @@ def _count(content: Mapping[str, Any], field: str, least: int) -> int:
 def _figures(content: Mapping[str, Any], field: str, n: int,
              largest: float) -> np.ndarray:
   """float64 [n] from 0 to `largest`, finite."""
-  result = np.array(content[field], np.float64)
+  try:
+    result = np.array(content[field], np.float64)
+  except (TypeError, ValueError, OverflowError) as error:
+    raise ValueError(f'{field} has a value that is no number') from error
   if result.shape != (n,):
     raise ValueError(f'{field} does not have {n} numbers')
   if not (np.isfinite(result) & (result >= 0) & (result <= largest)).all():

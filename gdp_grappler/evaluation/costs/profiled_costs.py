@@ -31,10 +31,10 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import op_details
 from gdp_grappler.evaluation.costs import profile as profile_lib
 from gdp_grappler.evaluation.costs import roofline as roofline_lib
 from gdp_grappler.graph import op_graph
-from gdp_grappler.graph import op_kinds
 
 _LEAST_SIZES = 3  # Distinct sizes of a type that a fit needs.
 _ROUNDS = 20  # Rounds of reweighting in a fit.
@@ -136,7 +136,9 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
                        + measured.visit_s) * graph.executions[known]
     if device.asynchronous:
       # An op that launches no kernel takes no time on the stream.
-      result[[t in op_kinds.NO_KERNEL for t in graph.op_types]] = 0.
+      idle = op_details.launch_nothing(graph.op_types, graph.io_bytes,
+                                       graph.works_on_host, (device,))
+      result[idle[:, 0]] = 0.
     return result
 
   def _known(self, rows: np.ndarray, graph: op_graph.OpGraph,

@@ -4,13 +4,14 @@ The model is a roofline (Williams et al., "Roofline: an insightful visual
 performance model", CACM 2009): an op takes the time of its arithmetic or of its
 traffic, whichever is longer, plus the time to launch it. Arithmetic runs at
 `peak_flops * efficiency`, the rate of dense kernels on the device, times the
-share that the op's family reaches. Traffic runs at the memory's bandwidth times
-the share of the family (`op_families`). On a GPU the family also gives largest
-rates, and seconds in which multipliers are idle, and each kernel of an op after
-the first one takes `kernel_s`. FLOPs and bytes come from Grappler's
-OpLevelCostEstimator; `graph.op_properties` adds FLOPs of ops that the estimator
-does not know. The estimator does not count the launch of an op, so the roofline
-adds `Device.launch_s` to each op.
+share that the op's family reaches. This rate is that of float32, and dense ops
+of other types have multiples of it (`cluster.type_rates`). Traffic runs at the
+memory's bandwidth times the share of the family (`op_families`). On a GPU the
+family also gives largest rates, and seconds in which multipliers are idle, and
+each kernel of an op after the first one takes `kernel_s`. FLOPs and bytes come
+from Grappler's OpLevelCostEstimator; `graph.op_properties` adds FLOPs of ops
+that the estimator does not know. The estimator does not count the launch of an
+op, so the roofline adds `Device.launch_s` to each op.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ import numpy as np
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.costs import card_shares
 from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import op_details
 from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 
 VISIT = 'visit'
-_FLOAT_BYTES = 4  # Single precision.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,12 +57,12 @@ class Roofline(cost_model.CostModel):
                  cluster: cluster_lib.Cluster) -> np.ndarray:
     """float64 [N, D], seconds of one step; see `CostModel.op_seconds`."""
     once = self.seconds(graph.op_types, graph.flops, graph.io_bytes,
-                        cluster.devices, graph.rounds)
+                        cluster.devices, op_details.of(graph))
     return once * graph.executions[:, None]
 
   def seconds(self, op_types: Sequence[str], flops: np.ndarray,
               io_bytes: np.ndarray, devices: Sequence[cluster_lib.Device],
-              rounds: np.ndarray | None = None) -> np.ndarray:
+              details: op_details.OpDetails | None = None) -> np.ndarray:
     """float64 [M, D], seconds of one execution of M ops on D devices.
 
     Args:
@@ -69,21 +70,29 @@ class Roofline(cost_model.CostModel):
       flops: [M]
       io_bytes: [M]
       devices: [D]
-      rounds: [M], see `OpGraph.rounds`; None means 1 for each op.
+      details: Of the M ops; None means `op_details.plain`.
     """
     families, rows = _families(op_types)
-    idle = np.array([t in op_kinds.NO_KERNEL for t in op_types], bool)
-    times = np.ones(len(op_types)) if rounds is None else rounds
+    details = details or op_details.plain(len(op_types))
+    factors = op_details.type_factors(op_types, details.element_types, devices)
+    idle = op_details.launch_nothing(op_types, io_bytes, details.works_on_host,
+                                     devices)
     result = np.empty((len(op_types), len(devices)))
     for column, device in enumerate(devices):
       laws = [_law(f, device) for f in families]
-      flops_per_s, bytes_per_s, fill_s, kernels = np.array(laws).reshape(
-          -1, 4)[rows].T
-      computing_s = flops / flops_per_s + (flops > 0) * fill_s
-      further = np.maximum(kernels * times - 1, 0)
+      flops_per_s, most_flops_per_s, bytes_per_s, fill_s, kernels = np.array(
+          laws).reshape(-1, 5)[rows].T
+      factor = factors[:, column]
+      # The limit's instructions are twice as fast for types of two bytes.
+      rate = np.minimum(flops_per_s * factor,
+                        most_flops_per_s * np.clip(factor, 1, 2))
+      computing_s = flops / rate + (flops > 0) * fill_s
+      further = np.maximum(kernels * details.rounds - 1, 0)
       result[:, column] = (np.maximum(computing_s, io_bytes / bytes_per_s)
                            + device.launch_s + further * self.kernel_s)
-      result[idle, column] = 0 if device.asynchronous else self.visit_s
+      visit_s = 0 if device.asynchronous else self.visit_s
+      result[idle[:, column], column] = visit_s
+    op_details.take_hosts_seconds(result, details.works_on_host, idle, devices)
     return result
 
   def launches(self, graph: op_graph.OpGraph) -> np.ndarray:
@@ -163,16 +172,18 @@ def family(op_type: str) -> str:
       op_type).name
 
 
-def _law(of: op_families.Family,
-         device: cluster_lib.Device) -> tuple[float, float, float, float]:
-  """FLOPs and bytes per second, seconds to fill, and number of kernels."""
+def _law(
+    of: op_families.Family,
+    device: cluster_lib.Device) -> tuple[float, float, float, float, float]:
+  """FLOP/s, their limit, bytes/s, seconds to fill, and number of kernels."""
   compute, bandwidth = of.shares(device.type)
   flops_per_s = device.peak_flops * device.efficiency * compute
   bytes_per_s = device.bandwidth_bytes_per_s * bandwidth
   if device.type != 'GPU':
-    return flops_per_s, bytes_per_s, 0., 0.
-  return (min(flops_per_s, of.most_flops_per_s),
-          min(bytes_per_s, of.most_bytes_per_s), of.fill_s, float(of.kernels))
+    return flops_per_s, np.inf, bytes_per_s, 0., 0.
+  bytes_per_s = min(bytes_per_s, of.most_bytes_per_s)
+  return (flops_per_s, of.most_flops_per_s, bytes_per_s, of.fill_s,
+          float(of.kernels))
 
 
 def _kinds(op_types: Sequence[str]) -> np.ndarray:
@@ -193,9 +204,8 @@ def _unfolded_bytes(graph: op_graph.OpGraph, kinds: np.ndarray) -> np.ndarray:
   """float64 [N], bytes of a convolution's input unfolded to a matrix (im2col).
 
   With y = N H W K outputs, w = R S C K weights and 2 y w / K FLOPs, the matrix
-  has N H W R S C = FLOPs^2 / (4 y w) elements, taken as single precision. One
-  of the three tensors of a convolution is the op's output, the others are
-  inputs.
+  has N H W R S C = FLOPs^2 / (4 y w) elements. One of the three tensors of a
+  convolution is the op's output, the others are inputs.
   """
   result = np.zeros(graph.num_ops)
   rows = np.flatnonzero(np.isin(kinds, ('convolution', 'convolution_gradient')))
@@ -211,7 +221,8 @@ def _unfolded_bytes(graph: op_graph.OpGraph, kinds: np.ndarray) -> np.ndarray:
     else:
       y, w = graph.output_bytes[op], second[op]
     if y and w:
-      result[op] = graph.flops[op]**2 * _FLOAT_BYTES**3 / (4. * y * w)
+      result[op] = (graph.flops[op]**2 * graph.element_bytes[op]**3 /
+                    (4. * y * w))
   return result
 
 

@@ -19,6 +19,7 @@ from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
 from gdp_grappler.evaluation.emulation import machine as machine_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.control_flow import merges
 
 _OP = 'GdpEmulatedOp'
 _PRODUCER = 1500  # A version of GraphDef that TensorFlow 2.21 accepts.
@@ -29,12 +30,13 @@ class EmulatedGraph:
   """N ops on a machine of D devices.
 
   Attributes:
-    edges: int32 [E, 2], see `OpGraph.edges`.
+    edges: int32 [E, 2], edges of the `OpGraph`, see `merges.live_first`.
     edge_tensors: int32 [E], see `OpGraph.edge_tensors`.
     tensor_ops: int32 [T], op that makes each tensor.
     tensor_bytes: int64 [T], size of each tensor in a step.
-    param_bytes: int64 [N], parameters of each op.
-    aliases: bool [N], whether an op passes on the memory of its first input.
+    param_bytes: int64 [N], parameters of each op, and constants.
+    aliases: bool [N], whether an op passes on the memory of its first input or,
+      without inputs, memory that it holds in all steps.
     seconds: float64 [N, D], seconds of each op in a step, in the cluster's
       order of devices.
     workspace_bytes: int64 [N, D], temporary memory of each op.
@@ -76,9 +78,9 @@ def of(graph: op_graph.OpGraph, cost_model: cost_model_lib.CostModel,
   """
   alive = graph.executions > 0
   return EmulatedGraph(
-      graph.edges, graph.edge_tensors, graph.tensor_ops,
-      graph.tensor_bytes * alive[graph.tensor_ops], graph.param_bytes,
-      simulator_lib.aliases(graph),
+      *merges.live_first(graph), graph.tensor_ops,
+      graph.tensor_bytes * alive[graph.tensor_ops], graph.resident_bytes,
+      simulator_lib.aliases(graph) | graph.constants,
       cost_model.op_seconds(graph, machine.cluster),
       cost_model.workspace_bytes(graph, machine.cluster) * alive[:, None],
       np.column_stack([

@@ -31,11 +31,11 @@ from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import remote_devices
+from gdp_grappler.evaluation.calibrating import machine
 from gdp_grappler.evaluation.costs import profile as profile_lib
 from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import runnable
 from gdp_grappler.evaluation.profiling import contention
-from gdp_grappler.evaluation.profiling import machine
 from gdp_grappler.evaluation.profiling import profiling_worker
 from gdp_grappler.evaluation.profiling import visits
 from gdp_grappler.graph import assumptions

@@ -14,8 +14,8 @@ from typing import Any, Callable, Iterator, Mapping, Sequence, TYPE_CHECKING
 import numpy as np
 
 from gdp_grappler import deadlines
+from gdp_grappler.evaluation.calibrating import traces
 from gdp_grappler.evaluation.measuring import session_config
-from gdp_grappler.evaluation.profiling import traces
 from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.processes import messages

@@ -15,6 +15,7 @@ from gdp_grappler.cluster import validation
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.control_flow import merges
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -26,7 +27,8 @@ class SimulatorLayout:
     cluster: The devices.
     tensor_bytes: int64 [T], sizes of the tensors in memory and in transfers.
     aliases: bool [N], whether the op passes on the buffer of its first data
-      input.
+      input or, without inputs, one of its own in all steps.
+    resident_bytes: int64 [N], bytes that the op holds in all steps.
     allowed: bool [G, D], whether a group may be on a device.
     seconds: float64 [N, D], seconds of each op in a step.
     workspace_bytes: int64 [N, D], temporary memory of each op.
@@ -48,6 +50,7 @@ class SimulatorLayout:
   cluster: cluster_lib.Cluster
   tensor_bytes: np.ndarray
   aliases: np.ndarray
+  resident_bytes: np.ndarray
   allowed: np.ndarray
   seconds: np.ndarray
   workspace_bytes: np.ndarray
@@ -62,11 +65,11 @@ class SimulatorLayout:
 
   def edges(self) -> tuple[np.ndarray, np.ndarray]:
     """All edges int32 [E + C, 2], and their tensors int32 [E + C]."""
-    return (np.concatenate([self.graph.edges, self.control_edges]),
-            np.concatenate([
-                self.graph.edge_tensors,
-                np.full(len(self.control_edges), -1, np.int32)
-            ]))
+    edges, tensors = merges.live_first(self.graph)
+    return (np.concatenate([edges, self.control_edges]),
+            np.concatenate(
+                [tensors,
+                 np.full(len(self.control_edges), -1, np.int32)]))
 
 
 class PreparedGraph:
@@ -83,45 +86,16 @@ class PreparedGraph:
       InvalidGraphError: the edges form a cycle.
       MemoryError: there is not enough memory.
     """
-    graph, cluster = layout.graph, layout.cluster
+    graph = layout.graph
     self._lib = _library()
     self._num_ops = graph.num_ops
-    self._num_pools = len(cluster.pool_bytes)
-    arrays = [
-        np.ascontiguousarray(array, dtype)
-        for array, dtype in ((layout.tensor_bytes,
-                              np.int64), (layout.aliases,
-                                          np.uint8), (layout.allowed, np.uint8),
-                             (layout.seconds,
-                              np.float64), (layout.workspace_bytes, np.int64),
-                             (np.maximum(graph.executions, 1),
-                              np.float64), (layout.launches, np.float64))
-    ]
-    (tensor_bytes, aliases, allowed, seconds, workspace, runs,
-     launches) = arrays
+    self._num_pools = len(layout.cluster.pool_bytes)
     edges, edge_tensors = layout.edges()
-    native_graph = _NativeGraph(
-        graph.num_ops, len(edges), len(graph.tensor_ops), graph.num_groups,
-        *map(_address,
-             (edges, edge_tensors, graph.tensor_ops, tensor_bytes,
-              graph.param_bytes, aliases, graph.groups,
-              None if len(layout.control_edges) else graph.topological_order,
-              runs, launches, layout.host_work, layout.dispatch_factors,
-              layout.poll_factors, layout.root_ranks)))
     # These variables keep the arrays alive until the call returns.
-    cluster_arrays = _cluster_arrays(cluster, layout.contention)
-    cut: list[np.ndarray | None] = [None, None]
-    if layout.card_shares is not None:
-      cut = [
-          np.ascontiguousarray(cluster.cut_cards, np.int32),
-          np.ascontiguousarray(layout.card_shares, np.float64)
-      ]
-    units, channels = cluster_arrays[0], cluster_arrays[-1]
-    native_cluster = _NativeCluster(cluster.num_devices,
-                                    units.max() + 1, self._num_pools,
-                                    channels.max() + 1, channels.shape[-1],
-                                    *map(_address, (*cluster_arrays, *cut)),
-                                    cluster.step_s + 0.0)
+    native_graph = _native_graph(layout, edges, edge_tensors)
+    native_cluster = _native_cluster(layout)
+    allowed, seconds = native.u8(layout.allowed), native.f64(layout.seconds)
+    workspace = native.i64(layout.workspace_bytes)
     self._handle = self._lib.gdp_simulator_create(
         ctypes.byref(native_graph), ctypes.byref(native_cluster),
         _address(allowed), _address(seconds),
@@ -239,53 +213,50 @@ def ceilings(ceiling_s: float | np.ndarray, count: int) -> np.ndarray:
   return np.ascontiguousarray(np.broadcast_to(ceilings_s, count))
 
 
-def _cluster_arrays(cluster: cluster_lib.Cluster,
-                    contention: cost_model.Contention) -> list[np.ndarray]:
-  """The arrays of `GdpCluster`, in its order."""
-  bus_of_unit = np.full(cluster.compute_units.max() + 1, -1, np.int32)
-  bus_of_unit[cluster.compute_units] = contention.buses
-  slots = np.ones(cluster.compute_units.max() + 1, np.int32)
-  np.maximum.at(slots, cluster.compute_units,
-                [device.slots for device in cluster.devices])
-  copy_s = np.array([d.copy_s for d in cluster.devices], np.float64)
-  copy_bytes_per_s = np.array([
-      np.inf if d.copy_bytes_per_s is None else d.copy_bytes_per_s
-      for d in cluster.devices
-  ], np.float64)
-  asynchronous = np.array([d.asynchronous for d in cluster.devices], np.uint8)
-  host = np.array([[getattr(d, name) for name in validation.HOST_TIMES]
-                   for d in cluster.devices], np.float64)
-  return [
-      np.ascontiguousarray(array)
-      for array in (cluster.compute_units, cluster.memory_pools, slots, copy_s,
-                    copy_bytes_per_s, asynchronous, host, cluster.contexts,
-                    bus_of_unit, contention.shares, *cluster.link_arrays)
-  ]
-
-
-class _NativeGraph(ctypes.Structure):
+def _native_graph(layout: SimulatorLayout, edges: np.ndarray,
+                  edge_tensors: np.ndarray) -> ctypes.Structure:
   """`GdpGraph` of simulator.cc."""
-  _fields_ = [
-      (name, ctypes.c_int32)
-      for name in ('num_ops', 'num_edges', 'num_tensors', 'num_groups')
-  ] + [(name, ctypes.c_void_p)
-       for name in ('edges', 'edge_tensors', 'tensor_ops', 'tensor_bytes',
-                    'param_bytes', 'aliases', 'groups', 'order', 'runs',
-                    'launches', 'host_work', 'dispatch_factors', 'poll_factors',
-                    'root_ranks')]
+  graph, i32, f64 = layout.graph, native.i32, native.f64
+  return native.struct(
+      num_ops=graph.num_ops, num_edges=len(edges), num_tensors=len(
+          graph.tensor_ops), num_groups=graph.num_groups, edges=i32(edges),
+      edge_tensors=i32(edge_tensors), tensor_ops=i32(graph.tensor_ops),
+      tensor_bytes=native.i64(layout.tensor_bytes),
+      param_bytes=native.i64(layout.resident_bytes),
+      aliases=native.u8(layout.aliases), groups=i32(graph.groups),
+      order=None if len(layout.control_edges) else i32(graph.topological_order),
+      runs=f64(np.maximum(graph.executions, 1)), launches=f64(layout.launches),
+      host_work=layout.host_work, dispatch_factors=layout.dispatch_factors,
+      poll_factors=layout.poll_factors, root_ranks=layout.root_ranks)
 
 
-class _NativeCluster(ctypes.Structure):
+def _native_cluster(layout: SimulatorLayout) -> ctypes.Structure:
   """`GdpCluster` of simulator.cc."""
-  _fields_ = [
-      (name, ctypes.c_int32)
-      for name in ('num_devices', 'num_units', 'num_pools', 'num_channels',
-                   'channels_per_link')
-  ] + [(name, ctypes.c_void_p)
-       for name in ('units', 'pools', 'slots', 'copy_s', 'copy_bytes_per_s',
-                    'asynchronous', 'host', 'contexts', 'buses', 'contention',
-                    'latency_s', 'bytes_per_s', 'channels', 'cards',
-                    'card_shares')] + [('step_s', ctypes.c_double)]
+  cluster, contention = layout.cluster, layout.contention
+  i32, f64 = native.i32, native.f64
+  devices, units = cluster.devices, cluster.compute_units
+  buses = np.full(units.max() + 1, -1)
+  buses[units] = contention.buses
+  slots = np.ones(units.max() + 1, int)
+  np.maximum.at(slots, units, [device.slots for device in devices])
+  latency_s, bytes_per_s, channels = cluster.link_arrays
+  is_cut = layout.card_shares is not None
+  return native.struct(
+      num_devices=len(devices), num_units=len(slots),
+      num_pools=len(cluster.pool_bytes), num_channels=channels.max() + 1,
+      channels_per_link=channels.shape[-1], units=i32(units),
+      pools=i32(cluster.memory_pools), slots=i32(slots),
+      copy_s=f64([d.copy_s for d in devices]), copy_bytes_per_s=f64([
+          np.inf if d.copy_bytes_per_s is None else d.copy_bytes_per_s
+          for d in devices
+      ]), asynchronous=native.u8([d.asynchronous for d in devices]), host=f64([
+          [getattr(d, name) for name in validation.HOST_TIMES] for d in devices
+      ]), contexts=i32(cluster.contexts), buses=i32(buses),
+      contention=f64(contention.shares), latency_s=f64(latency_s),
+      bytes_per_s=f64(bytes_per_s), channels=i32(channels),
+      cards=i32(cluster.cut_cards) if is_cut else None,
+      card_shares=f64(layout.card_shares) if is_cut else None,
+      step_s=float(cluster.step_s))
 
 
 @functools.cache

@@ -29,10 +29,11 @@ These are the rules for synchronous devices, such as CPUs:
   until its last consumer on this device and its last transfer have ended. A
   received copy occupies the receiver's memory from the transfer's start until
   its last consumer has ended. Workspace is allocated while its op runs,
-  parameters throughout. At one moment, memory is freed before new memory is
-  allocated.
+  parameters and constants throughout, because the kernel of a `Const` keeps its
+  tensor. At one moment, memory is freed before new memory is allocated.
 * Aliases. An op that aliases (`ReadVariableOp`, `Identity`, `Reshape`, ...)
-  occupies nothing. It keeps the buffer of its first data input alive.
+  occupies nothing. It keeps the buffer of its first data input alive, a `Merge`
+  that of its first input from a branch that runs.
 * Loops and conditions. A while loop is not unrolled: all executions of an op
   run in a row. An op without executions, in a branch that is not taken,
   produces empty tensors. A `Merge` waits for both branches; the dead branch
@@ -346,7 +347,8 @@ class Simulator(evaluator.Evaluator):
     self._check_costs(graph, workspace, 'bytes of workspace')
     return {
         'tensor_bytes': graph.tensor_bytes * alive[graph.tensor_ops],
-        'aliases': aliases(graph),
+        'aliases': aliases(graph) | graph.constants,
+        'resident_bytes': graph.resident_bytes,
         'allowed': constraints.allowed_devices(graph, self.cluster),
         'seconds': seconds, 'workspace_bytes': workspace * alive[:, None]
     }

@@ -30,17 +30,22 @@ computed from the peak plus all bytes that arrive.
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
+import functools
+import weakref
 
 import numpy as np
 
+from gdp_grappler import cores
+from gdp_grappler import native
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.costs import busy
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
-from gdp_grappler.features.moves import native_features
+from gdp_grappler.features.moves import schema
 from gdp_grappler.graph import op_graph
 
 _SHORTEST_S = 1e-12  # Least step by which times are divided.
@@ -60,6 +65,9 @@ class MoveFeaturizer:
       graph: N ops in G groups.
       cluster: D devices.
       costs: Costs of the ops.
+
+    Raises:
+      MemoryError: there is not enough memory.
     """
     self._graph, self._cluster = graph, cluster
     self._simulator = simulator_lib.Simulator(cluster, costs, threads=1)
@@ -67,10 +75,14 @@ class MoveFeaturizer:
     asynchronous = np.array([d.asynchronous for d in cluster.devices])
     hop_s = np.array([d.hop_s for d in cluster.devices])
     self._hop_s = np.where(asynchronous[:, None], hop_s[:, None], hop_s[None])
-    self._features = native_features.NativeFeatures(
-        self._layout(
-            busy.seconds(graph, cluster, costs,
-                         self._simulator.op_seconds(graph))))
+    layout = self._layout(
+        busy.seconds(graph, cluster, costs, self._simulator.op_seconds(graph)))
+    self._lib, self._threads = _library(), cores.own()
+    self._handle = self._lib.gdp_move_features_create(ctypes.byref(layout))
+    _check(not self._handle)
+    # A thread may still be in C++ when the program exits.
+    weakref.finalize(self, self._lib.gdp_move_features_destroy,
+                     self._handle).atexit = False
 
   def observe(self, devices: np.ndarray,
               priorities: np.ndarray | None = None) -> None:
@@ -79,20 +91,27 @@ class MoveFeaturizer:
     Args:
       devices: int [G], a legal placement.
       priorities: float64 [N], priorities of ops; None for first in, first out.
+
+    Raises:
+      MemoryError: there is not enough memory.
     """
     placement = dataclasses.replace(
         placement_lib.from_groups(self._graph, devices, self._cluster),
         priorities=priorities)
     step = self._simulator.schedule(self._graph, placement)
-    self._features.observe(
-        native_features.Observed(devices=devices, start_s=step.start_s,
-                                 end_s=step.end_s,
-                                 step_s=max(step.step_time_s, _SHORTEST_S),
-                                 transfer_tensors=step.transfer_tensors,
-                                 transfer_ops=step.transfer_ops,
-                                 transfer_targets=step.transfer_targets,
-                                 transfer_arrival_s=self._arrival_s(step),
-                                 peak_bytes=step.peak_bytes))
+    step_s = max(step.step_time_s, _SHORTEST_S)
+    arrival_s = self._arrival_s(step)
+    i32, f64 = native.i32, native.f64
+    schedule = native.struct(  # `GdpMoveSchedule` of move_incumbent.h.
+        devices=i32(devices), start_s=f64(step.start_s), end_s=f64(step.end_s),
+        step_s=step_s, num_transfers=len(step.transfer_ops),
+        transfer_tensors=i32(step.transfer_tensors),
+        transfer_ops=i32(step.transfer_ops),
+        transfer_targets=i32(step.transfer_targets),
+        transfer_arrival_s=f64(arrival_s), peak_bytes=f64(step.peak_bytes))
+    _check(
+        self._lib.gdp_move_features_observe(self._handle,
+                                            ctypes.byref(schedule)))
 
   def describe(self, devices: np.ndarray) -> np.ndarray:
     """Returns the features `schema.NATIVE` of K moves, float32 [K, F].
@@ -100,8 +119,18 @@ class MoveFeaturizer:
     Args:
       devices: int [K, G], the placement after each move. The features are 0 if
         nothing moves.
+
+    Raises:
+      MemoryError: there is not enough memory.
     """
-    return self._features.describe(devices)
+    devices = native.i32(devices)
+    assert devices.shape[1:] == (self._graph.num_groups,)
+    result = np.empty((len(devices), len(schema.NATIVE)), np.float32)
+    _check(
+        self._lib.gdp_move_features_describe(self._handle, len(devices),
+                                             devices.ctypes.data, self._threads,
+                                             result.ctypes.data))
+    return result
 
   def _arrival_s(self, step: schedule_lib.Schedule) -> np.ndarray:
     """Returns when each transferred tensor can be used, float64 [M]."""
@@ -111,7 +140,8 @@ class MoveFeaturizer:
     np.maximum.at(arrival_s, step.work_transfers, step.work_end_s)
     return arrival_s
 
-  def _layout(self, busy_seconds: np.ndarray) -> native_features.FeatureLayout:
+  def _layout(self, busy_seconds: np.ndarray) -> ctypes.Structure:
+    """`GdpMoveGraph` of move_graph.h, from seconds float64 [N, D]."""
     graph, cluster = self._graph, self._cluster
     alive = graph.executions > 0
     own = graph.output_bytes * (alive & ~simulator_lib.aliases(graph))
@@ -119,11 +149,38 @@ class MoveFeaturizer:
     units = cluster.compute_units
     slots = np.ones(units.max() + 1, int)
     np.maximum.at(slots, units, [device.slots for device in cluster.devices])
-    return native_features.FeatureLayout(
-        edges=graph.edges, edge_tensors=graph.edge_tensors,
-        tensor_bytes=graph.tensor_bytes * alive[graph.tensor_ops],
-        groups=graph.groups, order=graph.topological_order,
-        seconds=busy_seconds, memory_bytes=graph.param_bytes + own,
-        latency_s=latency_s + self._hop_s, bytes_per_s=bytes_per_s,
-        pools=cluster.memory_pools, pool_bytes=cluster.pool_bytes, units=units,
-        serial=slots == 1)
+    i32, f64 = native.i32, native.f64
+    return native.struct(
+        num_ops=graph.num_ops, num_edges=len(graph.edges),
+        num_tensors=len(graph.tensor_ops), num_groups=graph.num_groups,
+        num_devices=cluster.num_devices, num_pools=len(cluster.pool_bytes),
+        num_units=len(slots), edges=i32(graph.edges),
+        edge_tensors=i32(graph.edge_tensors),
+        tensor_bytes=f64(graph.tensor_bytes * alive[graph.tensor_ops]),
+        groups=i32(graph.groups), order=i32(graph.topological_order),
+        seconds=f64(busy_seconds), memory_bytes=f64(graph.param_bytes + own),
+        latency_s=f64(latency_s + self._hop_s), bytes_per_s=f64(bytes_per_s),
+        pools=i32(cluster.memory_pools), pool_bytes=f64(cluster.pool_bytes),
+        units=i32(units), serial=native.u8(slots == 1))
+
+
+def _check(failed: bool) -> None:
+  if failed:
+    raise MemoryError('No memory for the features of moves.')
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+  lib = native.load(native.Library.MOVES)
+  pointer, i32, i64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
+  native.declare(
+      lib, {
+          'gdp_move_features_count': (i32, []),
+          'gdp_move_features_create': (pointer, [pointer]),
+          'gdp_move_features_destroy': (None, [pointer]),
+          'gdp_move_features_observe': (i32, [pointer, pointer]),
+          'gdp_move_features_describe':
+              (i32, [pointer, i64, pointer, i32, pointer]),
+      })
+  assert lib.gdp_move_features_count() == len(schema.NATIVE)
+  return lib

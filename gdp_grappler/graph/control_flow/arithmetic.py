@@ -75,6 +75,8 @@ def constant(node: node_def_pb2.NodeDef) -> Value | None:
   return Value(array.astype(np.float64))
 
 
+# By default numpy prints a warning, and goes on with infinity or NaN.
+@np.errstate(divide='raise', over='raise', invalid='raise')
 def apply(node: node_def_pb2.NodeDef, values: Sequence[Value]) -> Value | None:
   """Returns the output of an op for known inputs; None if there is no rule.
 
@@ -83,7 +85,8 @@ def apply(node: node_def_pb2.NodeDef, values: Sequence[Value]) -> Value | None:
     values: Values of all its data inputs.
 
   Raises:
-    ArithmeticError, IndexError, TypeError, ValueError: the op is malformed.
+    ArithmeticError, IndexError, TypeError, ValueError: the op is malformed, or
+      divides by 0.
   """
   kind = node.op
   arrays = [v.array for v in values]

@@ -6,8 +6,11 @@ from typing import Any, Mapping, Sequence
 
 from tensorflow.core.framework import function_pb2
 from tensorflow.core.framework import node_def_pb2
-from tensorflow.python.framework import function_def_to_graph
+from tensorflow.core.framework import op_def_pb2
+from tensorflow.python.framework import op_def_registry
 from tensorflow.python.framework import tensor_util
+
+from gdp_grappler.graph import node_attributes
 
 
 class Bodies:
@@ -92,59 +95,67 @@ class Bodies:
       pivot: Control input of nodes without inputs, so that they run in the
         loop.
     """
-    function = self._with_plain_calls(self._functions[name])
-    graph_def, tensors = function_def_to_graph.function_def_to_graph_def(
-        function)
-    arguments = {
-        arg.name: (arg.type, tensor) for arg, tensor in zip(
-            function.signature.input_arg, inputs, strict=True)
-    }
-    nodes = []
-    for node in graph_def.node:
-      if node.name in arguments:
-        dtype, tensor = arguments[node.name]
-        nodes.append(_node(prefix + node.name, 'Identity', [tensor], dtype))
-        continue
+    function = self._functions[name]
+    tensors = self._tensors(function, prefix)
+    nodes = [
+        _node(prefix + arg.name, 'Identity',
+              [tensor], arg.type) for arg, tensor in zip(
+                  function.signature.input_arg, inputs, strict=True)
+    ]
+    for node in function.node_def:
       copy = node_def_pb2.NodeDef()
       copy.CopyFrom(node)
       copy.name, copy.device = prefix + node.name, ''
       copy.attr.pop('_class', None)
-      del copy.input[:]
-      copy.input.extend(
-          f'^{prefix}{text[1:]}' if text.startswith('^') else prefix + text
-          for text in node.input)
+      copy.input[:] = [
+          f'^{prefix}{text[1:]}' if text.startswith('^') else tensors[text]
+          for text in node.input
+      ]
+      if node.op in self._functions and len(function.node_def) == 1:
+        # TensorFlow 1 wraps the functions of a loop, and the wrapper hides the
+        # counter.
+        steps, returned, _ = self._instance(node.op, f'{copy.name}/',
+                                            copy.input, pivot)
+        nodes += steps
+        tensors.update(zip(self._outputs(node), returned))
+        continue
       if pivot and not copy.input:
         copy.input.append(f'^{pivot}')
       nodes.append(copy)
     outputs = function.signature.output_arg
-    return (nodes,
-            [prefix + tensors[function.ret[out.name]] for out in outputs
-            ], [out.type for out in outputs])
+    return (nodes, [tensors[function.ret[out.name]] for out in outputs],
+            [out.type for out in outputs])
 
-  def _with_plain_calls(
-      self, function: function_pb2.FunctionDef) -> function_pb2.FunctionDef:
-    """Replaces ops named after functions by PartitionedCalls.
-
-    TensorFlow knows an op named after a function only if the function is
-    registered.
-    """
-    result, renamed = type(function)(), {}
-    result.CopyFrom(function)
-    for node in result.node_def:
-      if node.op not in self._functions:
-        continue
-      callee = self._functions[node.op].signature
-      for k, output in enumerate(callee.output_arg):
-        renamed[f'{node.name}:{output.name}:0'] = f'{node.name}:output:{k}'
-      node.attr['f'].func.name = node.op
-      node.attr['Tin'].list.type.extend(a.type for a in callee.input_arg)
-      node.attr['Tout'].list.type.extend(a.type for a in callee.output_arg)
-      node.op = 'PartitionedCall'
-    for node in result.node_def:
-      node.input[:] = [renamed.get(text, text) for text in node.input]
-    for key, text in list(result.ret.items()):
-      result.ret[key] = renamed.get(text, text)
+  def _tensors(self, function: function_pb2.FunctionDef,
+               prefix: str) -> dict[str, str]:
+    """Returns the names of a function's tensors in the body, by their own."""
+    result = {
+        arg.name: prefix + arg.name for arg in function.signature.input_arg
+    }
+    for node in function.node_def:
+      result.update((name, f'{prefix}{node.name}:{k}')
+                    for k, name in enumerate(self._outputs(node)))
     return result
+
+  def _outputs(self, node: node_def_pb2.NodeDef) -> list[str]:
+    """Returns a node's outputs as functions name them: 'split:output:1'."""
+    called = self._functions.get(node.op)
+    definition = called.signature if called else op_def_registry.get(node.op)
+    if definition is None:
+      raise ValueError(f'TensorFlow does not know the op "{node.op}"')
+    return [
+        f'{node.name}:{arg.name}:{k}' for arg in definition.output_arg
+        for k in range(_count(arg, node))
+    ]
+
+
+def _count(argument: op_def_pb2.OpDef.ArgDef,
+           node: node_def_pb2.NodeDef) -> int:
+  """Returns how many tensors an output argument of a node has."""
+  if argument.type_list_attr:
+    return len(node_attributes.of(node, argument.type_list_attr).list.type)
+  return (node_attributes.of(node, argument.number_attr).i
+          if argument.number_attr else 1)
 
 
 def _named(arguments: Sequence[node_def_pb2.NodeDef],

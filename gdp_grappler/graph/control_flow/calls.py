@@ -6,8 +6,8 @@ switched it off (`lower_using_switch_merge`). Such a call has the cost of its
 function: operations and bytes of all ops of the body, times their executions,
 and the peak of the memory that they hold. A loop is lowered here
 (`call_bodies`), so that its trip count is found as for other loops. Of the
-branches of a condition, the one with more work counts, unless the condition is
-a constant.
+branches of a condition, the one with more work counts, unless constants and
+shapes decide the condition.
 
 XLA fuses ops, so its traffic and number of launches are smaller than the
 result.
@@ -18,7 +18,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Collection, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import graph_pb2
@@ -30,6 +30,8 @@ from gdp_grappler import errors
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import call_bodies
+from gdp_grappler.graph.control_flow import lost_shapes
+from gdp_grappler.graph.control_flow import merges
 from gdp_grappler.graph.control_flow import values as values_lib
 
 # The attribute with the name of the called function, by type of op.
@@ -40,6 +42,8 @@ KINDS = op_kinds.CALLS | _CALLED.keys()
 # Ops that pass on a value. The first input of a Merge represents all its
 # inputs.
 _SAME_VALUE = op_kinds.SAME_VALUE | op_kinds.MERGES
+# Ops, and loops, that output the variable or the list of an input.
+_SAME_HANDLE = _SAME_VALUE | op_kinds.LIST_CHANGES | op_kinds.WHILES
 # Ops whose memory is not held by the call.
 _OUTSIDE = op_kinds.ARGUMENTS | op_kinds.VARIABLES | {'Const'}
 # Largest number of elements of a constant that is read.
@@ -60,6 +64,8 @@ class CallCost:
     num_ops: Number of ops that run.
     values: For each output its value if it is a known number, such as the last
       counter of a loop; else None.
+    element_type: The one of `op_graph.ELEMENT_TYPES` with most of the
+      arithmetic; '' if there is none.
   """
 
   flops: float
@@ -68,6 +74,7 @@ class CallCost:
   held_bytes: int
   num_ops: float
   values: tuple[float | None, ...] = ()
+  element_type: str = ''
 
 
 # A function's body as arrays, and a function that returns a tensor's known
@@ -124,6 +131,9 @@ class Calls:
     for source, output, target in edges:
       if output >= 0:
         inputs[target].append((source, output))
+    values = values_lib.Values(nodes,
+                               [inputs.get(op, []) for op in range(len(nodes))],
+                               shape_of)
     result: dict[int, CallCost | None] = {}
 
     def price(op: int) -> CallCost | None:
@@ -136,7 +146,11 @@ class Calls:
       return result[op]
 
     def number(op: int, output: int) -> float | None:
-      call = price(op) if types[op] in called else None
+      if types[op] not in called:
+        value = values.value((op, output))
+        return None if value is None or value.array.ndim else values.scalar(
+            (op, output))
+      call = price(op)
       return None if call is None or output >= len(call.values) else (
           call.values[output])
 
@@ -229,12 +243,14 @@ class Calls:
         first = np.searchsorted(graph.tensor_ops, source)
         values[index] = number((source, tensor - int(first)))
     sizes = tuple(size for _, size in sorted(outputs.items()))
-    return CallCost(float((graph.flops * graph.executions).sum()),
+    flops = graph.flops * graph.executions
+    return CallCost(float(flops.sum()),
                     float((graph.io_bytes * graph.executions).sum()), sizes,
                     max(0,
                         _peak_bytes(graph, owners) - sum(sizes)),
                     float(graph.executions.sum()),
-                    tuple(value for _, value in sorted(values.items())))
+                    tuple(value for _, value in sorted(values.items())),
+                    _element_type(graph.element_types, flops))
 
 
 def _argument(
@@ -247,7 +263,7 @@ def _argument(
   """Returns a node without name for an argument of a call."""
   result = node_def_pb2.NodeDef(op='_Arg')
   made = _made(nodes, inputs, tensor)
-  maker, output = nodes[made[0]], made[1]
+  maker = nodes[made[0]]
   if maker.op == 'Const' and math.prod(
       d.size
       for d in maker.attr['value'].tensor.tensor_shape.dim) <= _MAX_ELEMENTS:
@@ -261,14 +277,7 @@ def _argument(
     result.attr['value'].tensor.CopyFrom(
         tensor_util.make_tensor_proto(known, dtypes.float64))
     return result
-  if maker.op == 'VarHandleOp':
-    result.attr['_handle_shapes'].list.shape.add().CopyFrom(
-        maker.attr['shape'].shape)
-    result.attr['_handle_dtypes'].list.type.append(maker.attr['dtype'].type)
-  elif maker.op == '_Arg' and not output:
-    for key in ('_handle_shapes', '_handle_dtypes'):
-      if key in maker.attr:
-        result.attr[key].CopyFrom(maker.attr[key])
+  _describe_handle(nodes, inputs, tensor, result)
   shape = shape_of(tensor)
   described = result.attr['_output_shapes'].list.shape.add()
   described.unknown_rank = shape is None
@@ -277,24 +286,53 @@ def _argument(
   return result
 
 
+def _describe_handle(nodes: Sequence[node_def_pb2.NodeDef],
+                     inputs: Mapping[int, list[values_lib.Tensor]],
+                     tensor: values_lib.Tensor,
+                     argument: node_def_pb2.NodeDef) -> None:
+  """Writes what is behind a handle of a variable or a list, if it is known."""
+  op, output = _made(nodes, inputs, tensor, _SAME_HANDLE)
+  maker = nodes[op]
+
+  def constant(place: int) -> np.ndarray | None:
+    source = nodes[_made(nodes, inputs, inputs[op][place])[0]]
+    return (tensor_util.MakeNdarray(source.attr['value'].tensor)
+            if source.op == 'Const' else None)
+
+  known = None if output else lost_shapes.elements(maker, constant)
+  if maker.op == 'VarHandleOp':
+    known = maker.attr['dtype'].type, maker.attr['shape'].shape
+  if known is not None:
+    argument.attr['_handle_dtypes'].list.type.append(known[0])
+    argument.attr['_handle_shapes'].list.shape.add().CopyFrom(known[1])
+
+
 def _made(nodes: Sequence[node_def_pb2.NodeDef],
-          inputs: Mapping[int, list[tuple[int, int]]],
-          tensor: values_lib.Tensor) -> tuple[int, int]:
-  """Returns the tensor whose value a tensor passes on."""
+          inputs: Mapping[int, list[tuple[int,
+                                          int]]], tensor: values_lib.Tensor,
+          kinds: Collection[str] = _SAME_VALUE) -> tuple[int, int]:
+  """Returns the tensor whose value, or handle, ops of some kinds pass on."""
   for _ in range(_MAX_DEPTH):
-    op, _ = tensor
-    if nodes[op].op not in _SAME_VALUE or not inputs.get(op):
+    op, output = tensor
+    place = output if nodes[op].op in op_kinds.WHILES else 0
+    if nodes[op].op not in kinds or place >= len(inputs.get(op, ())):
       break
-    tensor = inputs[op][0]
+    tensor = inputs[op][place]
   return tensor
+
+
+def _element_type(element_types: np.ndarray, flops: np.ndarray) -> str:
+  """Returns `CallCost.element_type` of ops, given by type and FLOPs [N]."""
+  return next((name for name in op_graph.ELEMENT_TYPES
+               if 2 * flops[element_types == name].sum() > flops.sum()), '')
 
 
 def _owners(graph: op_graph.OpGraph) -> np.ndarray:
   """Returns, for each tensor, the tensor that owns its buffer, int [T]."""
   owners = np.arange(len(graph.tensor_ops))
   first: dict[int, int] = {}
-  for (_, target), tensor in zip(graph.edges.tolist(),
-                                 graph.edge_tensors.tolist()):
+  edges, tensors = merges.live_first(graph)
+  for (_, target), tensor in zip(edges.tolist(), tensors.tolist()):
     if tensor >= 0:
       first.setdefault(target, tensor)
   outputs = collections.defaultdict(list)

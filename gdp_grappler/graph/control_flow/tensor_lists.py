@@ -11,6 +11,9 @@ often it is pushed. The value of a variable is the variable's own memory.
 
 Several loops may begin with one empty list, but each has its own elements. So
 the bytes belong to the op through which the list enters the loop.
+
+`TensorListFromTensor` copies each row of a tensor by a kernel of its own. So
+its list has the bytes of the tensor.
 """
 
 from __future__ import annotations
@@ -68,6 +71,22 @@ def list_bytes(nodes: Sequence[node_def_pb2.NodeDef],
     per_list = buffers / max(frames.executions[made[0]], 1)
     fills.setdefault(made[0], []).append((element, per_list))
   return {op: int(_filled(op, fills, creator, bytes_of, ())) for op in fills}
+
+
+def copied(types: Sequence[str],
+           edges: Sequence[tuple[int, int, int]]) -> dict[int, tuple[int, int]]:
+  """Returns the tensors that ops copy row by row into a list, by op.
+
+  Args:
+    types: [N], types of ops.
+    edges: (producer, output index or -1, consumer).
+  """
+  makers = {i for i, t in enumerate(types) if t == 'TensorListFromTensor'}
+  result: dict[int, tuple[int, int]] = {}
+  for source, output, target in edges if makers else ():
+    if target in makers and output >= 0:
+      result.setdefault(target, (source, output))
+  return result
 
 
 def _filled(op: int, fills: Mapping[int, list[tuple[tuple[int, int], float]]],

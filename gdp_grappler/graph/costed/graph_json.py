@@ -15,7 +15,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.costed import given
 
 SCHEMA = 'gdp-graph/1'
-_REMEDY = 'docs/graph_json.md describes the format'
+_REMEDY = 'The page docs/graph_json.md of gdp-grappler describes the format.'
 _GRAPH = ('schema', 'name', 'defaults', 'nodes', 'edges', 'control_edges',
           'notes')
 _NODE = ('name', 'op', 'seconds', 'flops', 'io_bytes', 'memory', 'workspace',
@@ -72,11 +72,12 @@ def _parse(path: str, data: bytes) -> dict[str, Any]:
     fields = files.parse_json(data, files.unique)
   except ValueError as error:
     raise errors.InvalidGraphError(
-        f'{path} is not JSON: {error}. Write it again; {_REMEDY}.') from error
+        f'{path} is not JSON: {error}. Write it again. {_REMEDY}') from error
   if not isinstance(fields, dict) or 'nodes' not in fields:
     raise errors.InvalidGraphError(
-        f'{path} is JSON but no graph: it is no object with "nodes". '
-        f'{_REMEDY[0].upper()}{_REMEDY[1:]}.')
+        f'{path} is JSON but no graph: it is no object with "nodes", such as '
+        '{"nodes": [{"name": "a", "seconds": 0.1}, {"name": "b", "seconds": '
+        f'0.2}}], "edges": [["a", "b"]]}}. {_REMEDY}')
   return fields
 
 

@@ -39,6 +39,7 @@ def joined(table: node_table.NodeTable,
   begins: dict[int, list[int]] = {}
   # A reference that is read as a value may be sent, as in TensorFlow's placer
   # (core/common_runtime/colocation_graph.cc). So the type of the input decides.
+  # `late_reads` joins the readers for which a copy would be too old.
   for source, output, target, place in _out_of(edges, with_handles):
     outputs = signatures[source].outputs
     if output >= len(outputs) or not node_types.is_handle(outputs[output]):

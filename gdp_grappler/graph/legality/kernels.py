@@ -22,10 +22,34 @@ def allowed_types(node: node_def_pb2.NodeDef) -> tuple[bool, ...]:
   Kernels are matched as TensorFlow matches them: by device type, by the types
   of the node's attributes and by its `_kernel` label.
   """
-  label = node.attr['_kernel'].s.decode() if '_kernel' in node.attr else ''
-  return _allowed_types(
-      node.op, label,
-      tuple(_types(node, name) for name in _constrained(node.op)))
+  found = {kernel.device_type for kernel in _kernels(node)}
+  return tuple(
+      kind in found or _DEFAULT in found for kind in op_graph.DEVICE_TYPES)
+
+
+def works_on_host(node: node_def_pb2.NodeDef) -> bool:
+  """Whether a node on a GPU has all its tensors in the host's memory.
+
+  The kernel of such a node is that of CPUs. Many ops of int32 have one.
+  """
+  found = [kernel for kernel in _kernels(node) if kernel.device_type != 'CPU']
+  definition = op_def(node.op)
+  # A kernel for all devices is used only if there is none for GPUs.
+  found = [k for k in found if k.device_type != _DEFAULT] or found
+  return bool(found) and definition is not None and all(
+      arg.name in kernel.host_memory_arg for kernel in found
+      for arg in (*definition.input_arg, *definition.output_arg))
+
+
+def types_for_variable(dtype: int) -> tuple[bool, ...]:
+  """Whether each of `op_graph.DEVICE_TYPES` can hold a variable, [2].
+
+  Args:
+    dtype: DataType of the variable. GPUs hold no int32, for example.
+  """
+  handle = node_def_pb2.NodeDef(op='VarHandleOp')
+  handle.attr['dtype'].type = dtype
+  return allowed_types(handle)
 
 
 @functools.cache
@@ -62,16 +86,19 @@ def _constrained(op_type: str) -> tuple[str, ...]:
       }))
 
 
+def _kernels(node: node_def_pb2.NodeDef) -> tuple[Any, ...]:
+  """Returns the kernels that fit a node, for all types of devices."""
+  label = node.attr['_kernel'].s.decode() if '_kernel' in node.attr else ''
+  return _matching(node.op, label,
+                   tuple(_types(node, name) for name in _constrained(node.op)))
+
+
 @functools.cache
-def _allowed_types(op_type: str, label: str,
-                   types: tuple[tuple[int, ...], ...]) -> tuple[bool, ...]:
+def _matching(op_type: str, label: str, types: tuple[tuple[int, ...],
+                                                     ...]) -> tuple[Any, ...]:
   values = dict(zip(_constrained(op_type), types))
-  found = {
-      kernel.device_type for kernel in _kernels_by_op()[op_type]
-      if kernel.label == label and _matches(kernel, values)
-  }
-  return tuple(
-      kind in found or _DEFAULT in found for kind in op_graph.DEVICE_TYPES)
+  return tuple(kernel for kernel in _kernels_by_op()[op_type]
+               if kernel.label == label and _matches(kernel, values))
 
 
 def _matches(kernel: Any, values: Mapping[str, tuple[int, ...]]) -> bool:

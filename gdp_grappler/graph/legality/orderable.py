@@ -8,8 +8,9 @@ So these ops get no control edges:
 * ops after a Switch whose branches have not met again in a Merge, because an op
   that does not run would keep the other one from running;
 * stateful ops, because their order is the user's;
-* ops after one that waits for other ops of the step (a queue, a receive, a
-  collective), because waiting for its result may never end.
+* ops after one that may wait for other ops of the step (a queue that is full or
+  empty, a receive, a collective, a Python function), because waiting for its
+  result may never end.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from gdp_grappler.graph import union_find
 _NO_ENDS = (op_kinds.CONTROL_FLOW | op_kinds.PLACEHOLDERS | op_kinds.ARGUMENTS
             | op_kinds.RETURNS | {'Const'})
 _WAITS = re.compile(
-    r'.*(Dequeue|Unstage|Barrier|Recv|Collective|Nccl|MapPeek|StagePeek|'
-    r'AccumulatorTake|TakeGradient|MutexLock).*')
+    r'.*(Enqueue|Dequeue|ReaderRead|Stage|Unstage|MapPeek|Barrier|Recv|'
+    r'Collective|Nccl|AccumulatorTake|TakeGradient|MutexLock|PyFunc).*')
 # Conditions for an op to run: pairs of a condition and its outcome.
 _Needs = frozenset[tuple[int, int]]
 

@@ -122,7 +122,7 @@ class Reasons:
       return "TensorFlow's co-location"
     if self._source is None:
       return "a co-location group of the graph file"
-    return 'one resource, list or reference'
+    return 'one resource, list, reference or buffer'
 
   @functools.cached_property
   def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
@@ -172,7 +172,7 @@ class Reasons:
       from gdp_grappler.graph.legality import rounding
       node = self._nodes.get(graph.names[op])
       what = what if node is None else rounding.why_it_rounds(node)
-    return f'{what}, and a {" or ".join(others)} would round that otherwise'
+    return f'{what}, and a {" or ".join(others)} may give other results'
 
   def _own(self, op: int) -> Reason:
     """Returns the reason of an op that itself allows only one device."""

@@ -19,6 +19,7 @@ from tensorflow.core.framework import types_pb2
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import rounding_kinds
+from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.legality import node_types
 from gdp_grappler.graph.legality import pins as pins_lib
 
@@ -65,7 +66,11 @@ def why_it_rounds(node: node_def_pb2.NodeDef) -> str:
   Args:
     node: A node.
   """
-  return _why(node.op, node_types.signature(node))
+  signature = node_types.signature(node)
+  why = _why(node.op, signature)
+  if why and not _has_floats(signature) and kernels.works_on_host(node):
+    return ''
+  return why
 
 
 @functools.cache
@@ -73,13 +78,20 @@ def _why(op_type: str, signature: node_types.Signature) -> str:
   if op_type in _exact():
     return ''
   why = _rounds().get(op_type, _UNKNOWN)
-  if op_type in rounding_kinds.ROUND_INSIDE:
+  if op_type in rounding_kinds.ALSO_INTEGERS:
     return why
-  types = [arg.dtype for arg in (*signature.inputs, *signature.outputs)]
-  if op_type in rounding_kinds.CASTS and is_exact_cast(*types):
+  if op_type in rounding_kinds.CASTS and is_exact_cast(*_types(signature)):
     return ''
+  return why if _has_floats(signature) else ''
+
+
+def _has_floats(signature: node_types.Signature) -> bool:
   # A node with variants may round, because a variant may be a list of floats.
-  return '' if _WITHOUT_FLOATS.issuperset(types) else why
+  return not _WITHOUT_FLOATS.issuperset(_types(signature))
+
+
+def _types(signature: node_types.Signature) -> list[int]:
+  return [arg.dtype for arg in (*signature.inputs, *signature.outputs)]
 
 
 def is_exact_cast(source: int, target: int) -> bool:

@@ -65,9 +65,9 @@ class VariableUses:
 
 def reads(graph: op_graph.OpGraph) -> np.ndarray:
   """Returns the op whose variable an op holds or passes on, int [N]; or -1."""
-  holds = (graph.where_type(op_kinds.VARIABLES.__contains__) |
-           (graph.param_bytes > 0) & ~_works(graph))
-  read = np.where(holds, np.arange(graph.num_ops), -1)
+  read = np.where(
+      graph.where_type(op_kinds.VARIABLES.__contains__)
+      | (only_held_bytes(graph) > 0), np.arange(graph.num_ops), -1)
   handing = graph.where_type(_READS.__contains__)
   edges = graph.edges[(graph.edge_tensors >= 0) & handing[graph.edges[:, 1]]]
   for _ in range(_MOST_READS):
@@ -76,6 +76,14 @@ def reads(graph: op_graph.OpGraph) -> np.ndarray:
       break
     read[edges[new, 1]] = read[edges[new, 0]]
   return read
+
+
+def only_held_bytes(graph: op_graph.OpGraph) -> np.ndarray:
+  """Returns bytes of the variables that are ops of their own, int64 [N].
+
+  A variable that an op of another kind holds itself does not count.
+  """
+  return np.where(_works(graph), 0, graph.param_bytes)
 
 
 def changes(op_type: str) -> bool:

@@ -103,6 +103,27 @@ class Tiles:
         result[:, own] += products.product(amounts[:, edges], crossing)
     return result
 
+  def scores(self, rows: np.ndarray, work: np.ndarray, speeds: np.ndarray,
+             link: tuple[float, float]) -> np.ndarray:
+    """float64 [2, K], two scores of maps; the lowest is the most promising.
+
+    The first score is the work of the busiest part over its speed. The second
+    one adds the seconds of the transfers between parts over the number of
+    parts.
+
+    Args:
+      rows: int [K, U], the part of each tile.
+      work: float64 [U], work of each tile.
+      speeds: float64 [k], speed of each part over the mean speed of a device.
+      link: Mean seconds of latency, and mean seconds per byte, between parts.
+    """
+    count = len(speeds)
+    busiest = (self.loads(rows, work, count) / speeds).max(axis=1)
+    latency_s, s_per_byte = link
+    size, tensors = self.cuts(rows)
+    sent_s = size * s_per_byte + tensors * latency_s
+    return np.stack([busiest, busiest + sent_s / count])
+
   def induced(self, own: np.ndarray) -> Tiles:
     """The tiles `own` alone, with new numbers from 0 and without groups.
 

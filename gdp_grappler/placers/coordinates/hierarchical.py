@@ -11,7 +11,6 @@ The placer keeps the placement with the best price.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from typing import Iterator
 
@@ -68,7 +67,7 @@ def _propose(problem: placer_lib.Problem, memory: float,
   while count:
     target = partitioning.make_target(problem, np.concatenate(hosts[:count]),
                                       graph, memory)
-    split = _Split(target, hosts[:count], tiles, problem.cluster.link_arrays)
+    split = _Split(target, hosts[:count], tiles, problem.cluster)
     price(partitioning.Proposal(row, target) for row in split.rows())
     count //= 2
 
@@ -83,38 +82,21 @@ def _hosts(problem: placer_lib.Problem) -> list[np.ndarray]:
   return [np.array(devices) for devices in result.values()]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _PartCosts:
-  """Costs of work and transfers of parts: hosts, or the devices of one host.
-
-  Attributes:
-    shares: float64 [k], share of the work that each part should get; sum 1.
-    seconds: A part takes this factor, times its work, over its share.
-    latency_s: Mean latency of a message between two parts, in seconds.
-    s_per_byte: Mean seconds per byte between two parts.
-  """
-
-  shares: np.ndarray
-  seconds: float
-  latency_s: float
-  s_per_byte: float
-
-
 class _Split:
   """Divides groups among hosts and their devices, in several ways."""
 
   def __init__(self, target: partitioning.Target, hosts: list[np.ndarray],
                tiles: coordinate_maps.Tiles | None,
-               links: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+               cluster: cluster_lib.Cluster) -> None:
     """Prepares the shares of hosts and devices.
 
     Args:
       target: Target of the devices of all hosts, one host after the other.
       hosts: int each, accelerators of each host.
       tiles: Tiles of the graph; None if the graph has no coordinates.
-      links: See `Cluster.link_arrays`.
+      cluster: Has the links.
     """
-    self._links = links
+    self._cluster = cluster
     self._graph, self._hosts, self._tiles = target.graph, hosts, tiles
     ends = np.cumsum([len(devices) for devices in hosts])[:-1]
     self._shares = np.split(target.worker_shares, ends)
@@ -125,10 +107,9 @@ class _Split:
     yield self._within_by_cuts(_cut(self._graph, shares))
     if self._tiles is None:
       return
-    hosts = [devices[0] for devices in self._hosts]
+    hosts = np.array([devices[0] for devices in self._hosts])
     work = self._tiles.totals(self._graph.weights)
-    best = _best_maps(self._tiles, work,
-                      self._part_costs(np.array(hosts), shares), _OVER_HOSTS)
+    best = self._best_maps(self._tiles, work, hosts, shares, _OVER_HOSTS)
     yield self._within_by_cuts(best[0][self._tiles.groups])
     for row in best:
       for devices in self._within_by_maps(row, work):
@@ -161,52 +142,31 @@ class _Split:
       own = np.flatnonzero(hosts == host)
       if not own.size:
         continue
-      maps = _best_maps(self._tiles.induced(own), work[own],
-                        self._part_costs(devices, self._shares[host]), _WITHIN)
+      maps = self._best_maps(self._tiles.induced(own), work[own], devices,
+                             self._shares[host], _WITHIN)
       for rank in range(_WITHIN):
         result[rank, own] = devices[maps[min(rank, len(maps) - 1)]]
     yield from result
 
-  def _part_costs(self, devices: np.ndarray, shares: np.ndarray) -> _PartCosts:
-    """The costs of parts that have the links of `devices`.
+  def _best_maps(self, tiles: coordinate_maps.Tiles, work: np.ndarray,
+                 devices: np.ndarray, shares: np.ndarray,
+                 most: int) -> list[np.ndarray]:
+    """int [U] each, the most promising maps of tiles to parts; at least one.
 
     Args:
-      devices: int [k], a device of each part.
-      shares: float64 [k], share of the work that each part should get.
+      tiles: U tiles.
+      work: float64 [U], work of each tile.
+      devices: int [k], a device of each part; parts have the links of these.
+      shares: float64 [k], share of all work for each part.
+      most: Largest number of maps.
     """
-    latency, bandwidth, _ = self._links
-    apart = ~np.eye(len(devices), dtype=bool)
-    pairs = np.ix_(devices, devices)
-    if not apart.any():
-      return _PartCosts(np.ones(1), 1., 0., 0.)
-    workers = sum(map(len, self._hosts)) * shares.sum()
-    return _PartCosts(shares / shares.sum(), 1 / workers,
-                      float(latency[pairs][apart].mean()),
-                      float((1 / bandwidth[pairs])[apart].mean()))
-
-
-def _best_maps(tiles: coordinate_maps.Tiles, work: np.ndarray,
-               costs: _PartCosts, most: int) -> list[np.ndarray]:
-  """int [U] each, the most promising maps of tiles to parts; at least one."""
-  if len(costs.shares) == 1:
-    return [np.zeros(len(work), int)]
-  rows = coordinate_maps.Maps(tiles, work).rows(costs.shares)
-  scores = _scores(tiles, work, costs, rows)
-  return [rows[k] for k in np.argsort(scores, kind='stable')[:most]]
-
-
-def _scores(tiles: coordinate_maps.Tiles, work: np.ndarray, costs: _PartCosts,
-            rows: np.ndarray) -> np.ndarray:
-  """float64 [K], scores of maps; the lowest is the most promising.
-
-  A score is the seconds of the busiest part, plus the seconds of the transfers
-  between parts over the number of parts.
-  """
-  count = len(costs.shares)
-  busiest = (tiles.loads(rows, work, count) / costs.shares).max(axis=1)
-  size, tensors = tiles.cuts(rows)
-  sent_s = size * costs.s_per_byte + tensors * costs.latency_s
-  return busiest * costs.seconds + sent_s / count
+    if len(devices) == 1:
+      return [np.zeros(len(work), int)]
+    rows = coordinate_maps.Maps(tiles, work).rows(shares / shares.sum())
+    workers = sum(map(len, self._hosts))
+    _, scores = tiles.scores(rows, work, shares * workers,
+                             partitioning.mean_link(self._cluster, devices))
+    return [rows[k] for k in np.argsort(scores, kind='stable')[:most]]
 
 
 def _cut(graph: group_graph.GroupGraph, shares: np.ndarray) -> np.ndarray:

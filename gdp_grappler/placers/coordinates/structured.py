@@ -124,28 +124,27 @@ def candidates(problem: placer_lib.Problem,
   left, result = _affordable(problem), []
   for count in counts:
     workers = devices[:count]
-    rows = maps.rows(_shares(problem, workers))
+    shares = _shares(problem, workers)
+    rows = maps.rows(shares)
+    scores = tiles.scores(rows, work, shares * count, _link(problem, workers))
     most = left if count == counts[-1] else -(-left // 2)
-    rows = rows[_promising(_scores(problem, tiles, work, rows, workers), most)]
+    rows = rows[_promising(scores, most)]
     result.append(workers[rows].astype(np.int32)[:, tiles.groups])
     left -= len(rows)
   return constraints.made_legal(np.concatenate(result), problem.allowed,
                                 problem.cluster.host)
 
 
-def _scores(problem: placer_lib.Problem, tiles: coordinate_maps.Tiles,
-            work: np.ndarray, rows: np.ndarray,
-            workers: np.ndarray) -> np.ndarray:
-  """float64 [2, K], work of the busiest part, without and with transfers."""
-  shares = _shares(problem, workers) * len(workers)
-  busiest = (tiles.loads(rows, work, len(workers)) / shares).max(axis=1)
-  _, bandwidth, _ = problem.cluster.link_arrays
-  apart = ~np.eye(len(workers), dtype=bool)
-  s_per_byte = float((1 / bandwidth[np.ix_(workers, workers)][apart]).mean())
+def _link(problem: placer_lib.Problem,
+          workers: np.ndarray) -> tuple[float, float]:
+  """Seconds of latency, and mean seconds per byte, between devices.
+
+  The latency is `message_bytes` over the mean bandwidth. It differs from the
+  mean latency if links differ.
+  """
+  _, s_per_byte = partitioning.mean_link(problem.cluster, workers)
   message = partitioning.message_bytes(problem.cluster, workers)
-  size, tensors = tiles.cuts(rows)
-  sent = size + message * tensors
-  return np.stack([busiest, busiest + sent * s_per_byte / len(workers)])
+  return message * s_per_byte, s_per_byte
 
 
 def _promising(scores: np.ndarray, most: int) -> np.ndarray:

@@ -13,31 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.graph import choices
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
 
 # Rounds of fusion. Each round joins tasks forward, then backward.
 _ROUNDS = 2
-
-
-def mean_link(cluster: cluster_lib.Cluster,
-              devices: np.ndarray) -> tuple[float, float]:
-  """Mean seconds of latency, and mean seconds per byte, of some links.
-
-  Args:
-    cluster: D devices.
-    devices: int [t], the devices whose links count. Both results are 0 for
-      fewer than two devices.
-  """
-  latency_s, bytes_per_s = cluster.link_arrays[:2]
-  if len(devices) < 2:
-    return 0., 0.
-  between = np.ix_(devices, devices)
-  count = len(devices) * (len(devices) - 1)
-  return (float(latency_s[between].sum() / count),
-          float((1 / bytes_per_s[between]).sum() / count))
 
 
 def fuse(tasks: task_graph.TaskGraph, link: tuple[float, float],

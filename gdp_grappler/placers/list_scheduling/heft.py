@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Sequence
 
 from gdp_grappler.placers.list_scheduling import candidates
-from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
 
-_Bundles = proposals.Bundles
-_PUBLISHED = native_scheduler.Rules(insert=True, queues=False)
-_QUEUES = native_scheduler.Rules(insert=True)
+_config = functools.partial(proposals.config, insert=True)
 _CONFIGS = (
-    proposals.ScheduleConfig(_Bundles(every_device=True), _PUBLISHED),
-    proposals.ScheduleConfig(_Bundles(grain=1.), _QUEUES),
-    proposals.ScheduleConfig(_Bundles(grain=1., parts=4), _QUEUES),
-    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=.1), _QUEUES),
-    proposals.ScheduleConfig(_Bundles(grain=1.), _PUBLISHED),
-    proposals.ScheduleConfig(_Bundles(grain=1., every_device=True), _QUEUES),
-    proposals.ScheduleConfig(_Bundles(), _QUEUES),
-    proposals.ScheduleConfig(_Bundles(parts=2), _QUEUES),
-    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=1.), _QUEUES),
-    proposals.ScheduleConfig(_Bundles(), _PUBLISHED),
-    proposals.ScheduleConfig(_Bundles(parts=1), _PUBLISHED),
-    proposals.ScheduleConfig(_Bundles(grain=1., halvings=1), _QUEUES),
-    proposals.ScheduleConfig(_Bundles(grain=1., halvings=2), _QUEUES),
-    proposals.ScheduleConfig(_Bundles(grain=16., parts=4), _QUEUES),
+    _config(every_device=True, queues=False),
+    _config(grain=1.),
+    _config(grain=1., parts=4),
+    _config(grain=1., transfer_grain=.1),
+    _config(grain=1., queues=False),
+    _config(grain=1., every_device=True),
+    _config(),
+    _config(parts=2),
+    _config(grain=1., transfer_grain=1.),
+    _config(queues=False),
+    _config(parts=1, queues=False),
+    _config(grain=1., halvings=1),
+    _config(grain=1., halvings=2),
+    _config(grain=16., parts=4),
 )
 # Number of configurations for a large graph (`Proposals.large`).
 _NUM_FOR_LARGE = 5

@@ -2,64 +2,53 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Sequence
 
 from gdp_grappler.placers.list_scheduling import candidates
-from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
 
-_Bundles, _Rules = proposals.Bundles, native_scheduler.Rules
-_LOCAL = _Rules(local_first=True)
-_FINISH = _Rules(local_first=True, earliest_finish=True)
-_ORDER = _Rules(in_order=True)
-_PORTS = _Rules(ports=True)
-_PORTS_LOCAL = _Rules(ports=True, local_first=True)
-_PORTS_LOCAL_ORDER = _Rules(ports=True, local_first=True, in_order=True)
-# The method of Baechi.
-_PUBLISHED = proposals.ScheduleConfig(_Bundles(),
-                                      _Rules(ports=True, in_order=True))
+_config = proposals.config
+# The method of Baechi, without and with the rule `Rules.thorough`.
+_PUBLISHED = _config(ports=True, in_order=True)
+_THOROUGH = _config(ports=True, in_order=True, thorough=True)
 # The method of Hwang et al.
-_NO_CONTENTION = proposals.ScheduleConfig(_Bundles(), _Rules(queues=False))
+_NO_CONTENTION = _config(queues=False)
 # The most useful configurations come first, as measured on training graphs and
 # on random layered graphs.
 _CONFIGS = (
-    proposals.ScheduleConfig(_Bundles(grain=1.), _LOCAL),
-    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=1.), _ORDER),
-    proposals.ScheduleConfig(_Bundles(parts=4), _PUBLISHED.rules),
-    proposals.ScheduleConfig(_Bundles(grain=1., halvings=1), _PORTS_LOCAL),
+    _config(grain=1., local_first=True),
+    _config(grain=1., transfer_grain=1., in_order=True),
+    _config(parts=4, ports=True, in_order=True),
+    _config(grain=1., halvings=1, ports=True, local_first=True),
     _PUBLISHED,
-    proposals.ScheduleConfig(_Bundles(parts=4), _PORTS_LOCAL),
-    proposals.ScheduleConfig(_Bundles(), _PORTS_LOCAL_ORDER),
-    proposals.ScheduleConfig(_Bundles(parts=4), _PORTS),
-    proposals.ScheduleConfig(_Bundles(grain=1., halvings=2), _PORTS_LOCAL),
-    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=1.),
-                             _PORTS_LOCAL_ORDER),
-    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=1.),
-                             _PORTS_LOCAL),
-    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=10.),
-                             _PORTS_LOCAL),
-    proposals.ScheduleConfig(_Bundles(grain=16., parts=1, halvings=1), _PORTS),
-    proposals.ScheduleConfig(_Bundles(grain=1.), _PORTS),
-    proposals.ScheduleConfig(_Bundles(), _LOCAL),
-    proposals.ScheduleConfig(_Bundles(grain=1.),
-                             _Rules(local_first=True, in_order=True)),
-    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=.1), _ORDER),
+    _config(parts=4, ports=True, local_first=True),
+    _config(ports=True, in_order=True, local_first=True),
+    _config(parts=4, ports=True),
+    _config(grain=1., halvings=2, ports=True, local_first=True),
+    _config(grain=1., transfer_grain=1., ports=True, in_order=True,
+            local_first=True),
+    _config(grain=1., transfer_grain=1., ports=True, local_first=True),
+    _config(grain=1., transfer_grain=10., ports=True, local_first=True),
+    _config(grain=16., parts=1, halvings=1, ports=True),
+    _config(grain=1., ports=True),
+    _config(local_first=True),
+    _config(grain=1., in_order=True, local_first=True),
+    _config(grain=1., transfer_grain=.1, in_order=True),
     _NO_CONTENTION,
-    proposals.ScheduleConfig(_Bundles(grain=1., halvings=1), _LOCAL),
-    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=.1), _LOCAL),
-    proposals.ScheduleConfig(_Bundles(parts=2), _Rules()),
-    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=1.), _LOCAL),
-    proposals.ScheduleConfig(_Bundles(grain=1., every_device=True), _FINISH),
-    proposals.ScheduleConfig(_Bundles(grain=1., halvings=2), _LOCAL),
-    proposals.ScheduleConfig(_Bundles(grain=1.),
-                             _Rules(queues=False, local_first=True)),
-    proposals.ScheduleConfig(_Bundles(grain=1.), _Rules()),
-    proposals.ScheduleConfig(_Bundles(grain=4.), _LOCAL),
-    proposals.ScheduleConfig(_Bundles(grain=16.), _Rules()),
-    proposals.ScheduleConfig(_Bundles(grain=16., parts=1), _LOCAL),
-    proposals.ScheduleConfig(_Bundles(parts=2, halvings=1), _Rules()),
-    proposals.ScheduleConfig(_Bundles(grain=16., parts=4), _Rules()),
+    _config(grain=1., halvings=1, local_first=True),
+    _config(grain=1., transfer_grain=.1, local_first=True),
+    _config(parts=2),
+    _config(grain=1., transfer_grain=1., local_first=True),
+    _config(grain=1., every_device=True, earliest_finish=True,
+            local_first=True),
+    _config(grain=1., halvings=2, local_first=True),
+    _config(grain=1., queues=False, local_first=True),
+    _config(grain=1.),
+    _config(grain=4., local_first=True),
+    _config(grain=16.),
+    _config(grain=16., parts=1, local_first=True),
+    _config(parts=2, halvings=1),
+    _config(grain=16., parts=4),
 )
 # Number of configurations for a large graph (`Proposals.large`).
 _NUM_FOR_LARGE = 6
@@ -108,10 +97,7 @@ class MEtfPlacer(candidates.ListSchedulingPlacer):
   def _proposers(self,
                  shared: proposals.Proposals) -> Sequence[proposals.Proposer]:
     if self.published:
-      config = dataclasses.replace(
-          _PUBLISHED, rules=dataclasses.replace(_PUBLISHED.rules,
-                                                thorough=True))
-      return [shared.proposer(config)]
+      return [shared.proposer(_THOROUGH)]
     return [
         shared.alone, *(shared.proposer(config) for config in _configs(shared))
     ]

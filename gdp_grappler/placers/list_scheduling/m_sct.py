@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 from typing import Sequence
 
 import numpy as np
@@ -10,76 +10,56 @@ import numpy as np
 from gdp_grappler.placers.list_scheduling import bundling
 from gdp_grappler.placers.list_scheduling import candidates
 from gdp_grappler.placers.list_scheduling import favourite_children
-from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
 
-_Bundles, _Rules = proposals.Bundles, native_scheduler.Rules
-_QUEUES = _Rules(favourites=True)
-_LOCAL = _Rules(favourites=True, local_first=True)
-_FINISH = dataclasses.replace(_LOCAL, earliest_finish=True)
-# Ops become one task if an op takes at most as long as the transfer of its
-# results.
-_FUSED = _Bundles(grain=1.)
-_PORTS = _Rules(favourites=True, ports=True)
-_PORTS_LOCAL = dataclasses.replace(_PORTS, local_first=True)
-_PORTS_ORDER = dataclasses.replace(_PORTS, in_order=True)
-_PORTS_LOCAL_ORDER = dataclasses.replace(_PORTS_LOCAL, in_order=True)
-# Bundles share a device if the smaller one takes at most a tenth of the
-# transfer between them.
-_BY_LONG_TRANSFER = _Bundles(grain=1., transfer_grain=.1)
-# Bundles share a device if the smaller one takes at most as long as the
-# transfer between them.
-_BY_TRANSFER = _Bundles(grain=1., transfer_grain=1.)
-# The method of Baechi.
-_PUBLISHED = proposals.ScheduleConfig(_Bundles(), _PORTS_ORDER)
+_config = functools.partial(proposals.config, favourites=True)
+# Without favourite children, for graphs in which waiting does not pay.
+_no_waiting = functools.partial(proposals.config, favourites=False)
+# The method of Baechi, without and with the rule `Rules.thorough`.
+_PUBLISHED = _config(ports=True, in_order=True)
+_THOROUGH = _config(ports=True, in_order=True, thorough=True)
 # The method of Hanen and Munier.
-_NO_CONTENTION = proposals.ScheduleConfig(_Bundles(),
-                                          _Rules(favourites=True, queues=False))
+_NO_CONTENTION = _config(queues=False)
 # Pairs of a configuration and a number or None; the most useful pairs come
 # first. None: devices wait for favourite children. A number: favourite children
 # and their parents form bundles, and each bundle has one device. The largest
 # work of such a bundle is the work per device, divided by this number
 # (`bundling.co_place_pairs`).
 _CONFIGS = (
-    (proposals.ScheduleConfig(_FUSED, _LOCAL), None),
-    (proposals.ScheduleConfig(_BY_TRANSFER, _PORTS_ORDER), None),
-    (proposals.ScheduleConfig(_FUSED, _LOCAL), 16),
-    (proposals.ScheduleConfig(_BY_TRANSFER, _LOCAL), None),
-    (proposals.ScheduleConfig(_FUSED, _PORTS_LOCAL_ORDER), None),
-    # Without favourite children, for graphs in which waiting does not pay.
-    (proposals.ScheduleConfig(_Bundles(parts=4),
-                              _Rules(ports=True, in_order=True)), None),
+    (_config(grain=1., local_first=True), None),
+    (_config(grain=1., transfer_grain=1., ports=True, in_order=True), None),
+    (_config(grain=1., local_first=True), 16),
+    (_config(grain=1., transfer_grain=1., local_first=True), None),
+    (_config(grain=1., ports=True, in_order=True, local_first=True), None),
+    (_no_waiting(parts=4, ports=True, in_order=True), None),
     (_PUBLISHED, None),
-    (proposals.ScheduleConfig(_Bundles(parts=4), _PORTS_ORDER), None),
-    (proposals.ScheduleConfig(_Bundles(parts=4), _PORTS_LOCAL), None),
-    (proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=10.),
-                              _PORTS_LOCAL), None),
-    (proposals.ScheduleConfig(_BY_TRANSFER, _PORTS_LOCAL_ORDER), None),
-    (proposals.ScheduleConfig(_FUSED, _NO_CONTENTION.rules), None),
-    (proposals.ScheduleConfig(_BY_LONG_TRANSFER, _LOCAL), None),
-    (proposals.ScheduleConfig(_BY_LONG_TRANSFER, _PORTS_ORDER), None),
-    (proposals.ScheduleConfig(_FUSED, _PORTS_LOCAL), None),
-    (proposals.ScheduleConfig(_FUSED, _PORTS_LOCAL), 16),
-    (proposals.ScheduleConfig(_FUSED, _LOCAL), 4),
+    (_config(parts=4, ports=True, in_order=True), None),
+    (_config(parts=4, ports=True, local_first=True), None),
+    (_config(grain=1., transfer_grain=10., ports=True, local_first=True), None),
+    (_config(grain=1., transfer_grain=1., ports=True, in_order=True,
+             local_first=True), None),
+    (_config(grain=1., queues=False), None),
+    (_config(grain=1., transfer_grain=.1, local_first=True), None),
+    (_config(grain=1., transfer_grain=.1, ports=True, in_order=True), None),
+    (_config(grain=1., ports=True, local_first=True), None),
+    (_config(grain=1., ports=True, local_first=True), 16),
+    (_config(grain=1., local_first=True), 4),
     (_NO_CONTENTION, None),
-    (proposals.ScheduleConfig(_Bundles(), _PORTS_LOCAL), None),
-    (proposals.ScheduleConfig(_Bundles(), _Rules(favourites=True,
-                                                 in_order=True)), None),
-    (proposals.ScheduleConfig(_FUSED, _QUEUES), None),
-    (proposals.ScheduleConfig(_FUSED, _LOCAL), 1),
-    (proposals.ScheduleConfig(_Bundles(), _LOCAL), None),
-    (proposals.ScheduleConfig(_Bundles(), _LOCAL), 4),
-    (proposals.ScheduleConfig(_Bundles(parts=2), _QUEUES), None),
-    (proposals.ScheduleConfig(_Bundles(grain=1., halvings=1), _LOCAL), None),
-    (proposals.ScheduleConfig(_Bundles(grain=1., halvings=1), _LOCAL), 4),
-    (proposals.ScheduleConfig(_Bundles(grain=1., halvings=2),
-                              _PORTS_LOCAL), None),
-    (proposals.ScheduleConfig(_Bundles(grain=1., every_device=True),
-                              _FINISH), None),
-    (proposals.ScheduleConfig(_Bundles(grain=4.), _LOCAL), None),
-    (proposals.ScheduleConfig(_FUSED, _Rules(local_first=True)), None),
-    (proposals.ScheduleConfig(_Bundles(), _Rules(ports=True,
-                                                 in_order=True)), None),
+    (_config(ports=True, local_first=True), None),
+    (_config(in_order=True), None),
+    (_config(grain=1.), None),
+    (_config(grain=1., local_first=True), 1),
+    (_config(local_first=True), None),
+    (_config(local_first=True), 4),
+    (_config(parts=2), None),
+    (_config(grain=1., halvings=1, local_first=True), None),
+    (_config(grain=1., halvings=1, local_first=True), 4),
+    (_config(grain=1., halvings=2, ports=True, local_first=True), None),
+    (_config(grain=1., every_device=True, earliest_finish=True,
+             local_first=True), None),
+    (_config(grain=4., local_first=True), None),
+    (_no_waiting(grain=1., local_first=True), None),
+    (_no_waiting(ports=True, in_order=True), None),
 )
 # Number of configurations for a large graph (`Proposals.large`).
 _NUM_FOR_LARGE = 6
@@ -135,9 +115,7 @@ class MSctPlacer(candidates.ListSchedulingPlacer):
                  shared: proposals.Proposals) -> Sequence[proposals.Proposer]:
     configs = _CONFIGS[:_NUM_FOR_LARGE] if shared.large else _CONFIGS
     if self.published:
-      configs = ((dataclasses.replace(
-          _PUBLISHED, rules=dataclasses.replace(_PUBLISHED.rules,
-                                                thorough=True)), None),)
+      configs = ((_THOROUGH, None),)
     scheduled = [
         _proposer(shared, _suited(shared, config), per_device, row)
         for config, per_device in configs

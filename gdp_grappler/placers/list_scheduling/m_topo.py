@@ -51,9 +51,8 @@ class MTopoPlacer(candidates.ListSchedulingPlacer):
 
   # If neighbours in the order share a device, other devices wait. With these
   # configurations, each op gets the device on which it ends first.
-  _tight = tuple(
-      proposals.ScheduleConfig(bundles, native_scheduler.Rules(insert=True))
-      for bundles in (proposals.Bundles(), proposals.Bundles(grain=1.)))
+  _tight = (proposals.config(insert=True),
+            proposals.config(grain=1., insert=True))
 
   def __init__(self, published: bool = False) -> None:
     self.published = published

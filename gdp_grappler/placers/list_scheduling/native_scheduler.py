@@ -102,6 +102,7 @@ def run(tasks: task_graph.TaskGraph, cluster: cluster_lib.Cluster,
   slots = np.ones(cluster.compute_units.max() + 1, np.int32)
   np.maximum.at(slots, cluster.compute_units,
                 [device.slots for device in cluster.devices])
+  copy_s = [device.copy_s for device in cluster.devices]
   copy_rates = [
       np.inf if d.copy_bytes_per_s is None else d.copy_bytes_per_s
       for d in cluster.devices
@@ -109,27 +110,23 @@ def run(tasks: task_graph.TaskGraph, cluster: cluster_lib.Cluster,
   latency_s, bytes_per_s, channels = cluster.link_arrays
   if favourites is None:
     favourites = np.full(tasks.num_tasks, -1)
-  # The structures hold addresses: the arrays must outlive the call.
-  keep = [
-      np.ascontiguousarray(array, dtype)
-      for array, dtype in ((tasks.tensor_tasks, np.int32), (tasks.tensor_bytes,
-                                                            np.int64),
-                           (tasks.uses, np.int32), (tasks.bundles, np.int32),
-                           (bundle_bytes, np.int64), (tasks.allowed, np.uint8),
-                           (tasks.seconds, np.float64), (favourites, np.int32),
-                           (cluster.compute_units,
-                            np.int32), (cluster.memory_pools,
-                                        np.int32), (slots, np.int32),
-                           ([d.copy_s for d in cluster.devices],
-                            np.float64), (copy_rates, np.float64),
-                           (latency_s, np.float64), (bytes_per_s, np.float64),
-                           (channels, np.int32), (pool_bytes, np.int64))
-  ]
-  addresses = [array.ctypes.data for array in keep]
-  native_tasks = _Tasks(tasks.num_tasks, len(tasks.tensor_tasks),
-                        len(tasks.uses), tasks.num_bundles, *addresses[:8])
-  machines = _Machines(cluster.num_devices, len(slots), len(cluster.pool_bytes),
-                       channels.max() + 1, channels.shape[-1], *addresses[8:])
+  native_tasks = native.struct(  # `GdpTasks` of schedule_state.h.
+      num_tasks=tasks.num_tasks, num_tensors=len(tasks.tensor_tasks),
+      num_uses=len(tasks.uses), num_bundles=tasks.num_bundles,
+      tensor_task=native.i32(tasks.tensor_tasks),
+      tensor_bytes=native.i64(tasks.tensor_bytes), uses=native.i32(tasks.uses),
+      bundle=native.i32(tasks.bundles), bundle_bytes=native.i64(bundle_bytes),
+      allowed=native.u8(tasks.allowed), seconds=native.f64(tasks.seconds),
+      favourite=native.i32(favourites))
+  machines = native.struct(  # `GdpMachines` of schedule_state.h.
+      num_devices=cluster.num_devices, num_units=len(slots),
+      num_pools=len(cluster.pool_bytes), num_channels=channels.max() + 1,
+      channels_per_link=channels.shape[-1],
+      units=native.i32(cluster.compute_units),
+      pools=native.i32(cluster.memory_pools), slots=native.i32(slots),
+      copy_s=native.f64(copy_s), copy_bytes_per_s=native.f64(copy_rates),
+      latency_s=native.f64(latency_s), bytes_per_s=native.f64(bytes_per_s),
+      channels=native.i32(channels), pool_bytes=native.i64(pool_bytes))
   result = ListSchedule(np.empty(tasks.num_tasks, np.int32),
                         np.empty(tasks.num_tasks), np.empty(tasks.num_tasks))
   _check(_library().gdp_list_schedule(ctypes.byref(native_tasks),
@@ -303,27 +300,6 @@ def _check(status: int) -> None:
     raise MemoryError('No memory for the list scheduler.')
   if status == _CYCLE:
     raise ValueError('The tasks form a cycle.')
-
-
-class _Tasks(ctypes.Structure):
-  """`GdpTasks` of schedule_state.h."""
-  _fields_ = [
-      (name, ctypes.c_int32)
-      for name in ('num_tasks', 'num_tensors', 'num_uses', 'num_bundles')
-  ] + [(name, ctypes.c_void_p)
-       for name in ('tensor_task', 'tensor_bytes', 'uses', 'bundle',
-                    'bundle_bytes', 'allowed', 'seconds', 'favourite')]
-
-
-class _Machines(ctypes.Structure):
-  """`GdpMachines` of schedule_state.h."""
-  _fields_ = [
-      (name, ctypes.c_int32)
-      for name in ('num_devices', 'num_units', 'num_pools', 'num_channels',
-                   'channels_per_link')
-  ] + [(name, ctypes.c_void_p)
-       for name in ('units', 'pools', 'slots', 'copy_s', 'copy_bytes_per_s',
-                    'latency_s', 'bytes_per_s', 'channels', 'pool_bytes')]
 
 
 @functools.cache

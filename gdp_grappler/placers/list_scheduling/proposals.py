@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-from typing import Callable
+from typing import Any, Callable
 
 import numpy as np
 
@@ -65,6 +65,17 @@ class ScheduleConfig:
   rules: native_scheduler.Rules
 
 
+def config(**fields: Any) -> ScheduleConfig:
+  """Makes a configuration.
+
+  Args:
+    **fields: Fields of `Bundles` and of `native_scheduler.Rules`, by name.
+  """
+  names = {field.name for field in dataclasses.fields(Bundles)}
+  bundles = {name: fields.pop(name) for name in names & fields.keys()}
+  return ScheduleConfig(Bundles(**bundles), native_scheduler.Rules(**fields))
+
+
 # Function of the capacities of memories [P], in bytes. Returns the devices of
 # groups, int [G].
 Proposer = Callable[[np.ndarray], np.ndarray]
@@ -117,7 +128,7 @@ class Proposals:
 
     The links are those between accelerators.
     """
-    return bundling.mean_link(self.cluster, self.accelerators)
+    return partitioning.mean_link(self.cluster, self.accelerators)
 
   @functools.cached_property
   def equal_devices(self) -> bool:

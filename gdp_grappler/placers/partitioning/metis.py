@@ -38,17 +38,23 @@ _SEEDS = 1 << 31
 
 @dataclasses.dataclass(frozen=True)
 class _Cut:
-  """Arguments of one call of METIS.
+  """Arguments of one cut.
 
   Attributes:
     imbalance: Allowed excess of a part, as a share of its weight.
     seed: Added to the seed of the problem.
     recursive: Whether METIS bisects recursively.
+    latency: Only for `few_cuts`: whether the latency of a message counts as
+      bytes of an edge.
+    half: Only for `few_cuts`: whether half of the accelerators take part, and
+      not all of them.
   """
 
   imbalance: float = _IMBALANCE
   seed: int = 0
   recursive: bool = False
+  latency: bool = True
+  half: bool = False
 
 
 # Cuts for the devices of the best proposal.
@@ -57,34 +63,18 @@ _FURTHER = (*(_Cut(imbalance) for imbalance in _IMBALANCES),
             *(_Cut(imbalance, recursive=True)
               for imbalance in (_IMBALANCE, *_IMBALANCES[1:])))
 
-
-@dataclasses.dataclass(frozen=True)
-class _Setting:
-  """A cut, and the edges and the accelerators that it is for.
-
-  Attributes:
-    cut: Arguments of METIS.
-    latency: Whether the latency of a message counts as bytes of an edge.
-    half: Whether half of the accelerators take part, and not all of them.
-  """
-
-  cut: _Cut = _Cut()
-  latency: bool = True
-  half: bool = False
-
-
-# Settings of `few_cuts` in greedy order: each one adds the most to maps of
-# coordinates, to list schedules and to the settings before it
+# Cuts of `few_cuts` in greedy order: each one adds the most to maps of
+# coordinates, to list schedules and to the cuts before it
 # (docs/results/experiments.md).
 _FEW = (
-    _Setting(),
-    _Setting(_Cut(.3, seed=1), latency=False),
-    _Setting(_Cut(recursive=True)),
-    _Setting(_Cut(1., recursive=True)),
-    _Setting(_Cut(seed=1), latency=False),
-    _Setting(_Cut(.3, recursive=True)),
-    _Setting(_Cut(.1, seed=1)),
-    _Setting(half=True),
+    _Cut(),
+    _Cut(.3, seed=1, latency=False),
+    _Cut(recursive=True),
+    _Cut(1., recursive=True),
+    _Cut(seed=1, latency=False),
+    _Cut(.3, recursive=True),
+    _Cut(.1, seed=1),
+    _Cut(half=True),
 )
 
 
@@ -130,7 +120,7 @@ def cut(graph: group_graph.GroupGraph, shares: np.ndarray) -> np.ndarray:
 
 
 def few_cuts(problem: placer_lib.Problem) -> Iterator[np.ndarray]:
-  """Legal placements int32 [G] by one cut each, the best settings first.
+  """Legal placements int32 [G] by one cut each, the best cuts first.
 
   Args:
     problem: G groups.
@@ -143,12 +133,12 @@ def few_cuts(problem: placer_lib.Problem) -> Iterator[np.ndarray]:
   targets: dict[int, list[partitioning.Target]] = {}
   for target in partitioning.make_targets(problem, counts=[every, half]):
     targets.setdefault(target.num_workers, []).append(target)
-  for setting in _FEW:
-    count = half if setting.half else every
+  for each in _FEW:
+    count = half if each.half else every
     if count > 1:
       with_latency, without = targets[count][:2]
-      target = with_latency if setting.latency else without
-      proposal = _proposal(target, problem.allowed, problem.seed, setting.cut)
+      target = with_latency if each.latency else without
+      proposal = _proposal(target, problem.allowed, problem.seed, each)
       yield partitioning.cheapest_legal(problem, target.graph,
                                         proposal.devices).astype(np.int32)
 

@@ -56,11 +56,9 @@ def _propose(problem: placer_lib.Problem, deadline: deadlines.Deadline,
           group_graph.build(problem.graph, seconds, accelerators, size), memory)
       for size in ((latency, 0.) if len(accelerators) > 1 else (0.,))
   ]
-  most = max(_MOST_VERTICES // max(problem.graph.num_groups, 1), 2)
-  price(
-      scotch.map_targets([
-          (target, scotch.arguments(imbalance, problem.seed + seed, balanced))
+  jobs = [(target, scotch.arguments(imbalance, problem.seed + seed, balanced))
           for seed in range(_NUM_SEEDS) for imbalance in _IMBALANCES
           for balanced in ((True, False) if not seed else (True,))
-          for target in targets
-      ][:most], problem.allowed, deadline, topology=False, placer='min_cut'))
+          for target in targets]
+  mapper = scotch.mapper('min_cut', _MOST_VERTICES, topology=False)
+  price(mapper.map(problem, jobs, deadline))

@@ -8,21 +8,13 @@ the Steiner tree metric. ALENEX 2024.
 
 from __future__ import annotations
 
-import functools
-from typing import Any, Sequence
-
-import numpy as np
-
-from gdp_grappler import deadlines
 from gdp_grappler import extras
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.partitioning import mapping
 from gdp_grappler.placers.partitioning import partition_process
-from gdp_grappler.placers.partitioning import partitioning
 
-# Seconds that all mappings of one round may take.
-_TIMEOUT_S = 600.
+_WORKER = partition_process.Worker('mt_kahypar', placer='mt_kahypar')
 # Allowed excess of a part, as a share of its weight; from the library's
 # documentation.
 _IMBALANCE = 0.03
@@ -56,12 +48,13 @@ class MtKahyparPlacer:
     """See `Placer`."""
     extras.require('The placer "mt_kahypar"', 'mtkahypar')
     seed = problem.seed
-    return mapping.best(
-        problem, _most_vertices(problem.time_budget_s),
-        dict(imbalance=_IMBALANCE, seed=seed), [
-            *(dict(imbalance=each, seed=seed) for each in _IMBALANCES),
-            dict(imbalance=_IMBALANCES[0], seed=seed + 1)
-        ], functools.partial(_map_targets, deadline=problem.deadline()))
+    mapper = mapping.Mapper(
+        _WORKER, lambda target: None if target.uniform else target.distances,
+        _most_vertices(problem.time_budget_s))
+    return mapper.best(problem, dict(imbalance=_IMBALANCE, seed=seed), [
+        *(dict(imbalance=each, seed=seed) for each in _IMBALANCES),
+        dict(imbalance=_IMBALANCES[0], seed=seed + 1)
+    ])
 
 
 def _most_vertices(seconds: float | None) -> int:
@@ -69,23 +62,3 @@ def _most_vertices(seconds: float | None) -> int:
   if seconds is None:
     return _MOST_VERTICES
   return int(min(_MOST_VERTICES, seconds * _VERTICES_PER_S))
-
-
-def _map_targets(jobs: Sequence[tuple[partitioning.Target,
-                                      mapping.Arguments]], allowed: np.ndarray,
-                 deadline: deadlines.Deadline) -> list[partitioning.Proposal]:
-  """Maps graphs onto targets."""
-  return mapping.map_targets(
-      [(target,
-        {**given, 'distances': None if target.uniform else target.distances})
-       for target, given in jobs], allowed,
-      functools.partial(_run, deadline=deadline))
-
-
-def _run(jobs: list[dict[str, Any]],
-         deadline: deadlines.Deadline) -> list[np.ndarray | None]:
-  """The parts of each job; None for a job that the library refuses."""
-  begin_by_s = partition_process.begin_by_s(deadline)
-  return partition_process.call_each(
-      'mt_kahypar', [{**job, 'begin_by_s': begin_by_s} for job in jobs],
-      partition_process.timeout_s(deadline, _TIMEOUT_S))

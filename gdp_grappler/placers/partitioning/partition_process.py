@@ -25,6 +25,8 @@ _HERE = __name__.rpartition('.')[0]
 _FARTHEST = 1 << 16
 # Least seconds that jobs may take, because a process has to start.
 _LEAST_S = 10.
+# Most seconds that jobs may take.
+_MOST_S = 600.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -139,45 +141,91 @@ def _nowhere() -> int | None:
   return native.fopen(os.devnull.encode(), b'we')
 
 
-def call_each(placer: str, jobs: Sequence[Any], timeout_s: float,
-              environment: Mapping[str, str] | None = None,
-              library: str = '') -> list[np.ndarray | None]:
-  """Runs jobs; the parts of each, or None if there are none.
+@dataclasses.dataclass(frozen=True)
+class Worker:
+  """A library in a process of its own, for one placer.
 
-  There are none if the library refuses the job, or if its turn comes too late.
-
-  A job without a solution ends the process of all jobs, and so does a crash of
-  the library. Then each half of the jobs runs in a new process. The jobs are
-  halved until the failing job is alone or the time is over.
-
-  Args:
-    placer: See `call_worker`.
-    jobs: At least one job.
-    timeout_s: Seconds that all processes together may take.
+  Attributes:
+    library: Name of the library. The module `<library>_worker` in this folder
+      has the function `run`, which runs jobs.
+    placer: Name of the placer, for errors.
     environment: Environment variables beside those of this process.
-    library: See `call_worker`.
-
-  Raises:
-    GdpError: no job has a solution.
   """
 
-  def call(some: Sequence[Any], remaining_s: float) -> list[np.ndarray | None]:
-    parts: list[np.ndarray | None] = call_worker(placer, some, remaining_s,
-                                                 environment, library)
+  library: str
+  placer: str
+  environment: Mapping[str, str] | None = None
+
+  def run_each(self, jobs: Sequence[Mapping[str, Any]],
+               deadline: deadlines.Deadline) -> list[np.ndarray | None]:
+    """Runs jobs; the parts of each, or None if there are none.
+
+    There are none if the library refuses the job, or if its turn comes too
+    late.
+
+    Args:
+      jobs: Fields of each `PartitionJob`, except `begin_by_s`.
+      deadline: The end of the time budget.
+
+    Raises:
+      GdpError: no job has a solution.
+    """
+    if not jobs:
+      return []
+    timeout_s, begin_by_s = _MOST_S, math.inf
+    # Under a clock that stands still, the number of jobs limits the work.
+    if deadline.clock is not deadlines.still:
+      timeout_s = min(_MOST_S, max(deadline.remaining_s, _LEAST_S))
+      begin_by_s = time.monotonic() + deadline.remaining_s
+    return self._halved([{**job, 'begin_by_s': begin_by_s} for job in jobs],
+                        deadlines.within(timeout_s))
+
+  def run(self, jobs: Any, timeout_s: float) -> Any:
+    """Runs jobs in one process, and returns the result.
+
+    Args:
+      jobs: Argument of the library's `run`.
+      timeout_s: Seconds that the process may take.
+
+    Raises:
+      GdpError: the process died or took too long, or the library refused a job.
+    """
+    try:
+      return calls.call(f'{_HERE}.{self.library}_worker:run', jobs,
+                        timeout_s=timeout_s, environment=self.environment)
+    except calls.CallError as error:
+      raise errors.GdpError(
+          f'The placer "{self.placer}" failed: {error}. Use another placer, '
+          'such as "metis".') from error
+
+  def _halved(self, jobs: Sequence[Mapping[str, Any]],
+              deadline: deadlines.Deadline) -> list[np.ndarray | None]:
+    """Runs jobs in one process; if it fails, each half in a new process.
+
+    A job without a solution ends the process of all jobs, and so does a crash
+    of the library. The jobs are halved until the failing job is alone or the
+    time is over.
+    """
+    try:
+      parts: list[np.ndarray | None] = self.run(jobs, deadline.remaining_s)
+      return parts
+    except errors.GdpError as error:
+      if len(jobs) == 1 or deadline.passed:
+        raise
+      problem = error
+    middle, parts = len(jobs) // 2, []
+    for half in (jobs[:middle], jobs[middle:]):
+      if deadline.passed:
+        parts += [None] * len(half)
+        continue
+      try:
+        parts += self._halved(half, deadline)
+      except errors.GdpError as error:
+        problem = error
+        parts += [None] * len(half)
+    if all(row is None for row in parts):
+      raise problem
     return parts
-
-  return _call_each(call, jobs, deadlines.within(timeout_s))
-
-
-def begin_by_s(deadline: deadlines.Deadline) -> float:
-  """`PartitionJob.begin_by_s` of jobs that are sent now.
-
-  Args:
-    deadline: The end of a time budget.
-  """
-  if deadline.clock is deadlines.still:
-    return math.inf  # A number of jobs, and no clock, limits the work.
-  return time.monotonic() + deadline.remaining_s
 
 
 def in_time(jobs: Sequence[PartitionJob],
@@ -194,66 +242,3 @@ def in_time(jobs: Sequence[PartitionJob],
       run(job) if not number or time.monotonic() <= job.begin_by_s else None
       for number, job in enumerate(jobs)
   ]
-
-
-def timeout_s(deadline: deadlines.Deadline, longest_s: float) -> float:
-  """Seconds that jobs may take.
-
-  Args:
-    deadline: The end of a time budget.
-    longest_s: Seconds that jobs may take without a budget.
-  """
-  if deadline.clock is deadlines.still:
-    return longest_s  # A number of jobs, and no clock, limits the work.
-  return min(longest_s, max(deadline.remaining_s, _LEAST_S))
-
-
-def _call_each(call: Callable[[Sequence[Any], float],
-                              list[np.ndarray | None]], jobs: Sequence[Any],
-               deadline: deadlines.Deadline) -> list[np.ndarray | None]:
-  """See `call_each`; `call` runs jobs in a process within some seconds."""
-  try:
-    return call(jobs, deadline.remaining_s)
-  except errors.GdpError as error:
-    if len(jobs) == 1 or deadline.passed:
-      raise
-    problem = error
-  middle = len(jobs) // 2
-  parts: list[np.ndarray | None] = []
-  for half in (jobs[:middle], jobs[middle:]):
-    if deadline.passed:
-      parts += [None] * len(half)
-      continue
-    try:
-      parts += _call_each(call, half, deadline)
-    except errors.GdpError as error:
-      problem = error
-      parts += [None] * len(half)
-  if all(row is None for row in parts):
-    raise problem
-  return parts
-
-
-def call_worker(placer: str, jobs: Sequence[Any], timeout_s: float,
-                environment: Mapping[str, str] | None = None,
-                library: str = '') -> Any:
-  """Runs jobs by a library in a process of its own, and returns the result.
-
-  Args:
-    placer: Name of the placer.
-    jobs: Argument of `run`.
-    timeout_s: Seconds that the process may take.
-    environment: Environment variables beside those of this process.
-    library: Name of the library, by default that of the placer. The module
-      `<library>_worker` in this folder has the function `run`.
-
-  Raises:
-    GdpError: the process died or took too long, or the library refused a job.
-  """
-  try:
-    return calls.call(f'{_HERE}.{library or placer}_worker:run', jobs,
-                      timeout_s=timeout_s, environment=environment)
-  except calls.CallError as error:
-    raise errors.GdpError(
-        f'The placer "{placer}" failed: {error}. Use another placer, such as '
-        '"metis".') from error

@@ -117,6 +117,24 @@ def speeds(cluster: cluster_lib.Cluster, seconds: np.ndarray,
   return slots / np.maximum(totals, 1e-30) / np.bincount(units)[units]
 
 
+def mean_link(cluster: cluster_lib.Cluster,
+              devices: np.ndarray) -> tuple[float, float]:
+  """Mean seconds of latency, and mean seconds per byte, of some links.
+
+  Args:
+    cluster: Has the links.
+    devices: int [k], the devices whose links count. Both results are 0 for
+      fewer than two devices.
+  """
+  latency_s, bytes_per_s = cluster.link_arrays[:2]
+  if len(devices) < 2:
+    return 0., 0.
+  between = np.ix_(devices, devices)
+  count = len(devices) * (len(devices) - 1)
+  return (float(latency_s[between].sum() / count),
+          float((1 / bytes_per_s[between]).sum() / count))
+
+
 def message_bytes(cluster: cluster_lib.Cluster, devices: np.ndarray) -> float:
   """Bytes whose transfer takes as long as the latency; mean over the links.
 

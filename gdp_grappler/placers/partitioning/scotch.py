@@ -8,12 +8,8 @@ Seminar Proceedings 09061, 2009.
 
 from __future__ import annotations
 
-import functools
-from typing import Any, Sequence
-
 import numpy as np
 
-from gdp_grappler import deadlines
 from gdp_grappler import extras
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
@@ -21,8 +17,6 @@ from gdp_grappler.placers.partitioning import mapping
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
-# Seconds that all mappings of one round may take.
-_TIMEOUT_S = 600.
 # Allowed excess of a part, as a share of its weight; the library's default.
 _IMBALANCE = 0.01
 # Further allowed excesses that are tried.
@@ -49,34 +43,32 @@ class ScotchPlacer:
     """See `Placer`."""
     extras.require('The placer "scotch"', 'scotchpy')
     seed = problem.seed
-    return mapping.best(
-        problem, _MOST_VERTICES, arguments(_IMBALANCE, seed, True), [
+    return mapper('scotch', _MOST_VERTICES).best(
+        problem, arguments(_IMBALANCE, seed, True), [
             *(arguments(imbalance, seed, True) for imbalance in _IMBALANCES),
             arguments(_IMBALANCE, seed, False),
             *(arguments(_IMBALANCES[0], seed + more, True)
               for more in range(1, _NUM_SEEDS))
-        ], functools.partial(map_targets, deadline=problem.deadline()))
+        ])
 
 
-def map_targets(jobs: Sequence[tuple[partitioning.Target,
-                                     mapping.Arguments]], allowed: np.ndarray,
-                deadline: deadlines.Deadline, topology: bool = True,
-                placer: str = 'scotch') -> list[partitioning.Proposal]:
-  """Maps graphs onto their targets.
+def mapper(placer: str, most_vertices: int,
+           topology: bool = True) -> mapping.Mapper:
+  """Scotch for one placer.
 
   Args:
-    jobs: Target and arguments (`arguments`) of each mapping.
-    allowed: bool [V, D], devices that each vertex may have.
-    deadline: The end of the time budget.
+    placer: Name of the placer, for errors.
+    most_vertices: See `mapping.Mapper`.
     topology: Whether distances between devices count in the mapping. If not,
       all cut bytes cost the same. After the mapping, parts are assigned to
       devices by distance in both cases.
-    placer: Name of the placer, for errors.
   """
-  return mapping.map_targets(
-      [(target, {**given, 'distances': _distances(target, topology)})
-       for target, given in jobs], allowed,
-      functools.partial(_run, deadline=deadline, placer=placer))
+  # Scotch 7.0.16 crashes on some small graphs (an invalid write), so it has a
+  # process of its own.
+  worker = partition_process.Worker('scotch', placer,
+                                    {'SCOTCH_PTHREAD_NUMBER': '1'})
+  return mapping.Mapper(worker, lambda target: _distances(target, topology),
+                        most_vertices)
 
 
 def arguments(imbalance: float, seed: int, balanced: bool) -> mapping.Arguments:
@@ -102,14 +94,3 @@ def _distances(target: partitioning.Target,
   if np.allclose(target.shares, 1 / count):
     return None
   return np.ones((count, count)) - np.eye(count)
-
-
-def _run(jobs: list[dict[str, Any]], deadline: deadlines.Deadline,
-         placer: str = 'scotch') -> list[np.ndarray | None]:
-  begin_by_s = partition_process.begin_by_s(deadline)
-  # Scotch 7.0.16 crashes on some small graphs (an invalid write), so it has a
-  # process of its own.
-  return partition_process.call_each(
-      placer, [{**job, 'begin_by_s': begin_by_s} for job in jobs],
-      partition_process.timeout_s(deadline, _TIMEOUT_S),
-      {'SCOTCH_PTHREAD_NUMBER': '1'}, 'scotch')

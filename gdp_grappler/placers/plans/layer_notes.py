@@ -28,20 +28,27 @@ def of(patterns: Sequence[str], matches: layer_map.Matches,
   serves = ~by_layer & (of_layers[graph.groups] | updates.serving(graph))
   rest = ~by_layer & ~serves
   by_default = rest & matches.only_default
-  yield f'{by_layer.sum()} ops by layer'
+  yield f'{units.count(by_layer.sum(), "op")} by layer'
   if serves.any():
-    yield (f'{serves.sum()} variables, slots and updates with what they '
-           'belong to')
+    yield _counted(serves, 'variable, slot or update with what it belongs to',
+                   'variables, slots and updates with what they belong to')
   if by_default.any():
     yield f'{by_default.sum()} by "*"'
   if (rest & ~by_default).any():
-    yield (f'{(rest & ~by_default).sum()} in none, which are where TensorFlow '
-           'puts them')
+    yield _counted(rest & ~by_default,
+                   'in none, which is where TensorFlow puts it',
+                   'in none, which are where TensorFlow puts them')
   if matches.idle:
     yield f'Warning: no op is in {" or in ".join(matches.idle)}'
   yield from (f'Warning: {said}' for said in matches.overruled)
   yield from _conflicts(patterns, np.where(by_layer, matches.patterns, -1),
                         index, graph)
+
+
+def _counted(ops: np.ndarray, of_one: str, of_more: str) -> str:
+  """The number of ops bool [N], and a text on one op or on more ops."""
+  count = ops.sum()
+  return f'{count} {of_one if count == 1 else of_more}'
 
 
 def _conflicts(patterns: Sequence[str], wanted: np.ndarray, index: np.ndarray,

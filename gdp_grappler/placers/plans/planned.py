@@ -41,6 +41,7 @@ from gdp_grappler.placers.plans import neighbour_fill
 from gdp_grappler.placers.plans import part_names
 from gdp_grappler.placers.plans import updates
 from gdp_grappler.placers.simple import single_device
+from gdp_grappler.reports import units
 
 # Path of a plan file, or a map of layers.
 Plan = str | plan_lib.Layers
@@ -213,7 +214,7 @@ def _candidates(devices: Mapping[str, str],
 
 def _by_name(devices: np.ndarray, exact: np.ndarray) -> tuple[str, ...]:
   others = (devices >= 0) & ~exact
-  parts = (f'{exact.sum()} ops by name',
+  parts = (f'{units.count(exact.sum(), "op")} by name',
            f'{others.sum()} by name without numbers' if others.any() else '',
            f'{(devices < 0).sum()} beside them' if (devices < 0).any() else '')
   return ', '.join(filter(None, parts)),

@@ -31,8 +31,9 @@ def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:
   Args:
     graph: N ops.
   """
+  held = variable_uses.only_held_bytes(graph)
   sizes = np.zeros(graph.num_groups, np.int64)
-  np.maximum.at(sizes, graph.groups, graph.param_bytes)
+  np.maximum.at(sizes, graph.groups, held)
   # A loop and the variables that it reads are one group. Most ops of the loop
   # compute its result. Only the assignments change the variable.
   in_loops = _loops(graph) & (sizes > 0)
@@ -40,8 +41,8 @@ def of_one_variable(graph: op_graph.OpGraph) -> np.ndarray:
   changed = sizes[graph.groups]
   assigns = graph.where_type(variable_uses.changes) & in_loops[graph.groups]
   edges = graph.edges[assigns[graph.edges[:, 1]]]
-  edges = edges[graph.param_bytes[edges[:, 0]] > 0]
-  changed[edges[:, 1]] = graph.param_bytes[edges[:, 0]]
+  edges = edges[held[edges[:, 0]] > 0]
+  changed[edges[:, 1]] = held[edges[:, 0]]
   update = np.zeros(graph.num_ops, bool)
   successors, starts = graph.successors
   for op in graph.topological_order[::-1].tolist():
@@ -134,7 +135,8 @@ def serving(graph: op_graph.OpGraph) -> np.ndarray:
     graph: N ops.
   """
   result = of_one_variable(graph) | sums(graph)
-  holds = graph.holds_variables
+  held = variable_uses.only_held_bytes(graph)
+  holds = graph.group_sums(held) > 0
   carries = graph.edge_tensors >= 0
   sources, targets = graph.edges[carries].T
   order = np.argsort(sources, kind='stable')
@@ -143,7 +145,7 @@ def serving(graph: op_graph.OpGraph) -> np.ndarray:
   # An iteration of a loop reads the last results of the iteration before. The
   # loop's variables and slots are in its group, but ops outside iterations read
   # them.
-  outside = (graph.param_bytes > 0) | graph.where_type(_reads_or_changes)
+  outside = (held > 0) | graph.where_type(_reads_or_changes)
   of_variables = holds[graph.groups] & (~_loops(graph)[graph.groups] | outside)
   for op in graph.topological_order[::-1].tolist():
     if of_variables[op]:

@@ -21,12 +21,11 @@ from gdp_grappler.cluster import one_device
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.coordinates import structured
 from gdp_grappler.placers.list_scheduling import candidates
-from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
 from gdp_grappler.placers.partitioning import metis
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
-from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_scoring
 
 _METIS = 'pymetis'
 # Sources of drafts. Placements on one device have none.
@@ -34,59 +33,37 @@ MAPS = 'maps of gdp_policy'
 CUTS = 'cuts of gdp_policy'
 SCHEDULES = 'schedules of gdp_policy'
 
-_Bundles, _Rules = proposals.Bundles, native_scheduler.Rules
+_config = proposals.config
 # Configurations of list schedulers in greedy order: each one adds the most to
 # the maps, the cuts and the configurations before it
 # (docs/results/experiments.md).
 _CONFIGS = (
-    proposals.ScheduleConfig(_Bundles(grain=1., every_device=True),
-                             _Rules(insert=True)),
-    proposals.ScheduleConfig(_Bundles(grain=16.), _Rules()),
-    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=1.),
-                             _Rules(ports=True, local_first=True)),
-    proposals.ScheduleConfig(_Bundles(grain=1., every_device=True),
-                             _Rules(earliest_finish=True, local_first=True)),
-    proposals.ScheduleConfig(_Bundles(),
-                             _Rules(local_first=True, favourites=True)),
-    proposals.ScheduleConfig(_Bundles(every_device=True),
-                             _Rules(queues=False, insert=True)),
-    proposals.ScheduleConfig(_Bundles(grain=1., halvings=1),
-                             _Rules(ports=True, local_first=True)),
-    proposals.ScheduleConfig(_Bundles(grain=16., parts=1),
-                             _Rules(ports=True, in_order=True,
-                                    favourites=True)),
-    proposals.ScheduleConfig(_Bundles(grain=1., transfer_grain=10.),
-                             _Rules(ports=True, local_first=True)),
-    proposals.ScheduleConfig(_Bundles(grain=1.),
-                             _Rules(ports=True, in_order=True,
-                                    favourites=True)),
-    proposals.ScheduleConfig(_Bundles(parts=1), _Rules(queues=False,
-                                                       insert=True)),
-    proposals.ScheduleConfig(_Bundles(), _Rules(in_order=True,
-                                                favourites=True)),
-    proposals.ScheduleConfig(
-        _Bundles(grain=1., every_device=True),
-        _Rules(earliest_finish=True, local_first=True, favourites=True)),
-    proposals.ScheduleConfig(_Bundles(grain=1., parts=4), _Rules(insert=True)),
-    proposals.ScheduleConfig(_Bundles(grain=1.),
-                             _Rules(queues=False, favourites=True)),
-    proposals.ScheduleConfig(
-        _Bundles(), _Rules(ports=True, in_order=True, local_first=True)),
-    proposals.ScheduleConfig(
-        _Bundles(), _Rules(ports=True, local_first=True, favourites=True)),
-    proposals.ScheduleConfig(_Bundles(), _Rules(queues=False, favourites=True)),
-    proposals.ScheduleConfig(_Bundles(parts=4),
-                             _Rules(ports=True, local_first=True)),
-    proposals.ScheduleConfig(_Bundles(grain=16., parts=4), _Rules()),
-    proposals.ScheduleConfig(_Bundles(grain=4.),
-                             _Rules(local_first=True, favourites=True)),
-    proposals.ScheduleConfig(
-        _Bundles(grain=1.), _Rules(ports=True, local_first=True,
-                                   favourites=True)),
-    proposals.ScheduleConfig(_Bundles(grain=1.),
-                             _Rules(local_first=True, favourites=True)),
-    proposals.ScheduleConfig(_Bundles(grain=1., halvings=1),
-                             _Rules(insert=True)),
+    _config(grain=1., every_device=True, insert=True),
+    _config(grain=16.),
+    _config(grain=1., transfer_grain=1., ports=True, local_first=True),
+    _config(grain=1., every_device=True, earliest_finish=True,
+            local_first=True),
+    _config(local_first=True, favourites=True),
+    _config(every_device=True, queues=False, insert=True),
+    _config(grain=1., halvings=1, ports=True, local_first=True),
+    _config(grain=16., parts=1, ports=True, in_order=True, favourites=True),
+    _config(grain=1., transfer_grain=10., ports=True, local_first=True),
+    _config(grain=1., ports=True, in_order=True, favourites=True),
+    _config(parts=1, queues=False, insert=True),
+    _config(in_order=True, favourites=True),
+    _config(grain=1., every_device=True, earliest_finish=True, local_first=True,
+            favourites=True),
+    _config(grain=1., parts=4, insert=True),
+    _config(grain=1., queues=False, favourites=True),
+    _config(ports=True, in_order=True, local_first=True),
+    _config(ports=True, local_first=True, favourites=True),
+    _config(queues=False, favourites=True),
+    _config(parts=4, ports=True, local_first=True),
+    _config(grain=16., parts=4),
+    _config(grain=4., local_first=True, favourites=True),
+    _config(grain=1., ports=True, local_first=True, favourites=True),
+    _config(grain=1., local_first=True, favourites=True),
+    _config(grain=1., halvings=1, insert=True),
 )
 # Number of configurations for a large graph (`Proposals.large`).
 _NUM_FOR_LARGE = 8
@@ -104,7 +81,7 @@ class Drafts:
 
   def __init__(self, problem: placer_lib.Problem,
                config: policy_config.PolicyConfig,
-               describer: move_filter.MoveDescriber,
+               describer: move_scoring.MoveDescriber,
                deadline: deadlines.Deadline = deadlines.NEVER) -> None:
     """Makes the drafts.
 

@@ -12,6 +12,7 @@ import threading
 from typing import Callable, Iterator, TypeVar
 
 _T = TypeVar('_T')
+_NAME = 'gdp_background'
 
 
 class _Local(threading.local):
@@ -52,9 +53,14 @@ def start(job: Callable[[], _T]) -> futures.Future[_T]:
     job: Any function; the future has its result or its exception.
   """
   future: futures.Future[_T] = futures.Future()
-  threading.Thread(target=_work, args=(future, job), name='gdp_background',
+  threading.Thread(target=_work, args=(future, job), name=_NAME,
                    daemon=False).start()
   return future
+
+
+def is_busy() -> bool:
+  """Whether a job of `start` has not ended."""
+  return any(thread.name == _NAME for thread in threading.enumerate())
 
 
 def _work(future: futures.Future[_T], job: Callable[[], _T]) -> None:

@@ -1,8 +1,8 @@
 """Improves the best of some placements by moves of sets of ops.
 
 The placer `gdp_policy` repeats one round. It draws moves of sets of ops from
-the best placement (`moves`). A chooser scores the moves by features of the
-simulated step, and the moves with the highest scores are priced. The chooser
+the best placement (`moves`). A scorer rates the moves by features of the
+simulated step, and the moves with the highest scores are priced. The scorer
 learns which moves gained (`gain_learning`). Unions of moves that gained are
 priced, too. Placeto (Addanki et al., NeurIPS 2019) also improves a whole
 placement move by move.
@@ -11,11 +11,11 @@ placement move by move.
 from __future__ import annotations
 
 import math
+from typing import Protocol, Sequence
 
 import numpy as np
 
 from gdp_grappler import deadlines
-from gdp_grappler.placers.policy import choosers
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search.moves import moves as moves_lib
@@ -30,18 +30,39 @@ _FEWEST_DRAWS = 32
 _TOGETHER = 3
 
 
+class Scorer(Protocol):
+  """Scores moves of one problem; moves with high scores are priced first."""
+
+  def scores(self, incumbent: np.ndarray, candidates: np.ndarray,
+             kinds: Sequence[str]) -> np.ndarray:
+    """float [K], scores of moves.
+
+    Args:
+      incumbent: int [G], placement before the moves.
+      candidates: int [K, G], placement after each move.
+      kinds: [K], kinds of the moves.
+    """
+
+  def learn(self, chosen: np.ndarray, gained: np.ndarray) -> None:
+    """Learns from the prices of moves.
+
+    Args:
+      chosen: int [C], indices of the latest candidates that were priced.
+      gained: bool [C], whether each of them was better than the incumbent.
+    """
+
+
 class Improver:
   """Improves the best placement so far, with few prices."""
 
-  def __init__(self, priced: priced_placements.PricedPlacements,
-               chooser: choosers.MoveChooser,
+  def __init__(self, priced: priced_placements.PricedPlacements, scorer: Scorer,
                config: policy_config.PolicyConfig, rng: np.random.Generator,
                moves: moves_lib.Moves, exact: int | None = None) -> None:
     """Prepares the rounds.
 
     Args:
       priced: Priced placements of G groups, at least one; gets all others.
-      chooser: Chooser of the moves to price.
+      scorer: Scorer of the moves.
       config: Numbers of moves to draw and to price.
       rng: Random numbers of the moves.
       moves: Draws moves of the same groups.
@@ -49,7 +70,7 @@ class Improver:
         all placements.
     """
     self._exact = exact
-    self._priced, self._chooser = priced, chooser
+    self._priced, self._scorer = priced, scorer
     self._config, self._rng, self._moves = config, rng, moves
 
   def run(self, deadline: deadlines.Deadline = deadlines.NEVER,
@@ -112,14 +133,14 @@ class Improver:
     rows, kinds = self._drawn(here, draws)
     if not kinds:
       return
-    scores = self._chooser.scores(here, rows, kinds)
+    scores = self._scorer.scores(here, rows, kinds)
     first = np.argsort(-scores,
                        kind='stable')[:min(self._config.at_once, self._left)]
     chosen = rows[first]
     prices = self._priced.add(chosen, ceiling_s=self._ceiling_s)
     keys = prices.keys()
     gained = np.array([price < key for price in keys])
-    self._chooser.learn(first, gained)
+    self._scorer.learn(first, gained)
     gaining = [chosen[k] for k in prices.ranking() if gained[k]]
     together = neighbourhood.unions(here, gaining[:_TOGETHER])[:self._left]
     if together:

@@ -174,20 +174,6 @@ def folder(policy: str | None = None) -> str:
   return str(pathlib.Path(path).resolve())
 
 
-def check(policy: str) -> None:
-  """Checks that a folder has a policy for the features of this version.
-
-  Reads only policy.json.
-
-  Args:
-    policy: The folder.
-
-  Raises:
-    PolicyMismatchError: the folder has no such policy.
-  """
-  metadata(pathlib.Path(policy).resolve())
-
-
 def metadata(path: pathlib.Path) -> Mapping[str, Any]:
   """The content of policy.json of a policy for the features of this version.
 

@@ -14,11 +14,10 @@ import pathlib
 from typing import Any, Mapping
 
 from gdp_grappler import digests
-from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import files
-from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
+from gdp_grappler.placers.search.moves import move_scoring
 
 # Value of the field `_KIND`. The folder of a policy has no such field.
 MOVES = 'moves'
@@ -84,7 +83,7 @@ def load(folder: str | os.PathLike[str]) -> move_network.MoveNetwork:
   path = pathlib.Path(folder)
   try:
     description = _described(path)
-    network = move_network.load(path / _FILE, move_filter.KINDS)
+    network = move_network.load(path / _FILE, move_scoring.KINDS)
   except (OSError, ValueError, errors.GdpError) as error:
     raise errors.PolicyMismatchError(
         f'The policy in {path} cannot be used: {error} Export it again with '
@@ -96,20 +95,6 @@ def load(folder: str | os.PathLike[str]) -> move_network.MoveNetwork:
         f'The policy in {path} is damaged: {_DESCRIPTION} and {_FILE} are not '
         'what gdp_train exported together. Copy or export them again.')
   return network
-
-
-def named(policy: str | None = None) -> move_network.MoveNetwork | None:
-  """The move network that the user chose; None if the user chose none.
-
-  Args:
-    policy: Folder of a policy of any kind; by default the folder in the
-      environment variable GDP_POLICY, if any.
-
-  Raises:
-    PolicyMismatchError: see `load`.
-  """
-  folder = policy or environment.policy_folder()
-  return load(folder) if folder and is_here(folder) else None
 
 
 def _described(path: pathlib.Path) -> dict[str, Any]:

@@ -15,18 +15,16 @@ import numpy as np
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.policy import choosers
 from gdp_grappler.placers.policy import drafts
 from gdp_grappler.placers.policy import improving
 from gdp_grappler.placers.policy import learned
-from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.policy import named_policy
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import memory_fit
 from gdp_grappler.placers.search import priced_placements
 from gdp_grappler.placers.search import search_config
-from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
+from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
 
@@ -84,13 +82,11 @@ class MovePolicyPlacer:
     Raises:
       PolicyMismatchError: the folder has no such policy.
     """
-    self._network = network or move_folder.named(policy)
+    self._network = network or named_policy.read(policy)
     self._one_shot: learned.LearnedPlacer | None = None
-    if self._network is None:
-      named_policy.check(policy)
-      if policy is not None:
-        # No time budget includes the time of loading, so loading comes first.
-        self._one_shot = learned.LearnedPlacer(policy)
+    if self._network is None and policy is not None:
+      # No time budget includes the time of loading, so loading comes first.
+      self._one_shot = learned.LearnedPlacer(policy)
     self._choice, self._config = MoveChoice(choice), config
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -136,7 +132,7 @@ class MovePolicyPlacer:
     """
     deadline, budget_s = problem.deadline(), problem.time_budget_s
     begin_s = problem.clock()
-    describer = move_filter.MoveDescriber(problem)
+    describer = move_scoring.MoveDescriber(problem)
     drawn = drafts.Drafts(
         problem, self._config, describer,
         deadlines.within(None if budget_s is None else _DRAFTS_SHARE * budget_s,
@@ -161,21 +157,21 @@ class MovePolicyPlacer:
     # A round takes less time than the drafts.
     round_s = (None if by_count or problem.ends_by_count else problem.clock()
                - begin_s)
-    chooser = self._chooser(describer, problem.seed)
-    improving.Improver(priced, chooser, self._config,
+    scorer = self._scorer(describer, problem.seed)
+    improving.Improver(priced, scorer, self._config,
                        np.random.default_rng(problem.seed), moves or
                        moves_lib.Moves(problem), exact).run(deadline, round_s)
     return priced
 
-  def _chooser(self, describer: move_filter.MoveDescriber,
-               seed: int) -> choosers.MoveChooser:
+  def _scorer(self, describer: move_scoring.MoveDescriber,
+              seed: int) -> move_scoring.MoveScorer:
     rng = np.random.default_rng((seed, 1))
     network = self._network or shipped_moves.network()
     if self._choice == MoveChoice.RANDOM:
-      return choosers.RandomChooser(describer, network, rng)
+      return move_scoring.RandomScorer(describer, network, rng)
     if self._choice == MoveChoice.UNTRAINED:
-      network = choosers.untrained(network, rng)
-    return choosers.NetworkChooser(describer, network, self._config.gain_weight)
+      network = move_network.untrained(network, rng)
+    return move_scoring.MoveScorer(describer, network, self._config.gain_weight)
 
 
 def _with_starts(drawn: drafts.Drafts,

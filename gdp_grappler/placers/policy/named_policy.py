@@ -1,4 +1,4 @@
-"""Checks the folder of a network that the user names, before it is needed."""
+"""Reads the folder of a network that the user names."""
 
 from __future__ import annotations
 
@@ -8,29 +8,33 @@ from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import move_folder
+from gdp_grappler.placers.search.moves import move_network
 
 
-def check(policy: str | None) -> None:
-  """Checks that a folder has a network that this version can use.
+def read(policy: str | None) -> move_network.MoveNetwork | None:
+  """Reads the move network of a folder, or checks the policy of a folder.
 
-  Reads the description, and the weights of a move network. It does not load a
-  SavedModel, which takes seconds.
+  The check of a policy reads its description. It does not load the SavedModel,
+  which takes seconds.
 
   Args:
     policy: Folder of a policy of any kind; None for the folder in the
       environment variable GDP_POLICY, if any.
 
+  Returns:
+    The move network; None if the folder has a policy, or if there is no folder.
+
   Raises:
-    PolicyMismatchError: the folder has no such network.
+    PolicyMismatchError: the folder has no network that this version can use.
   """
   folder = policy or environment.policy_folder()
   if not folder:
-    return
+    return None
   try:
     if move_folder.is_here(folder):
-      move_folder.load(folder)
-    else:
-      learned.check(folder)
+      return move_folder.load(folder)
+    learned.metadata(pathlib.Path(folder).resolve())
+    return None
   except errors.PolicyMismatchError as error:
     if policy:
       raise

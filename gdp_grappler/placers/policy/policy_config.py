@@ -23,7 +23,7 @@ class PolicyConfig:
     draws: Largest number of moves that are drawn in one round.
     rounds: Number of rounds that must have time. If the clock ends the search
       earlier, rounds draw fewer moves.
-    gain_weight: Weight of the gain, see `move_filter.FilterConfig`.
+    gain_weight: Weight of the gain, see `move_scoring.GAIN_WEIGHT`.
   """
 
   prices: int = 64

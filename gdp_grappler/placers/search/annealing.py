@@ -10,8 +10,8 @@ rule is that of Metropolis et al. 1953. Two things are not in the paper:
   with the lowest cost: the step, plus a penalty for memory that is exceeded.
 * The search draws those kinds of moves more often that have gained recently.
 
-A `MoveModel` may look at more moves than the search prices, and choose the
-moves to price.
+A model (`MoveScorer`) may score more moves than the search prices. The search
+then prices the moves with the highest scores, and a few others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_packing
-from gdp_grappler.placers.search.moves import move_model as move_model_lib
+from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.placers.search.moves import moves as moves_lib
 
 # Shortest step, in seconds, that may be the unit of temperatures. With a
@@ -60,6 +60,8 @@ class Annealing:
   Attributes:
     best: int [G], the best placement priced since the last (re)start.
     best_key: Key of that placement (`Prices.keys`).
+    priorities: float64 [N], the order of ops in prices; None means first in,
+      first out.
     ranking: int [S], indices of the starts, the best first.
     evaluations: Placements priced so far.
     looks_closely: Whether new best placements get close prices
@@ -68,17 +70,20 @@ class Annealing:
 
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
                rng: np.random.Generator,
-               model: move_model_lib.MoveModel | None = None,
-               moves: moves_lib.Moves | None = None) -> None:
+               model: move_scoring.MoveScorer | None = None,
+               moves: moves_lib.Moves | None = None,
+               priorities: np.ndarray | None = None) -> None:
     """Prices the starts.
 
     Args:
       problem: G groups.
       starts: int [S, G], legal; at least one.
       rng: Random numbers of the search.
-      model: Chooses the moves to price; None prices all moves that are drawn.
+      model: Scores the moves; None prices all moves that are drawn.
       moves: Draws moves of the problem; by default of all kinds. Searches in
         one thread may share the object.
+      priorities: float64 [N], the order of ops in prices; None means first in,
+        first out.
     """
     self._config = config = search_config.DEFAULT.annealing
     self._problem, self._rng, self._model = problem, rng, model
@@ -88,14 +93,19 @@ class Annealing:
     self.looks_closely = False
     self._tried = np.zeros(len(self._moves.kinds))
     self._gained = np.zeros(len(self._moves.kinds))
-    self.restart(starts)
+    self.restart(starts, priorities)
 
-  def restart(self, starts: np.ndarray) -> None:
+  def restart(self, starts: np.ndarray,
+              priorities: np.ndarray | None = None) -> None:
     """Continues from other placements, and forgets the best one so far.
 
     Args:
       starts: int [S, G], legal; at least one.
+      priorities: The order from now on, as in `__init__`.
     """
+    self.priorities = priorities
+    if self._model is not None:
+      self._model.set_priorities(priorities)
     self.best: np.ndarray = starts[0]
     self.best_key: evaluator_lib.Key = (True, True, sys.maxsize, math.inf)
     priced = self._price(starts)
@@ -117,8 +127,8 @@ class Annealing:
     """
     if not self.fits and self.can_move:
       ranking = self.ranking
-      self.restart(
-          np.concatenate([starts, memory_packing.packed(self._problem)]))
+      packed = memory_packing.packed(self._problem)
+      self.restart(np.concatenate([starts, packed]), self.priorities)
       self.ranking = ranking
 
   @property
@@ -130,6 +140,18 @@ class Annealing:
   def can_move(self) -> bool:
     """Whether any group has more than one device to choose from."""
     return bool(self._moves.movable.size)
+
+  def close_key(self, row: np.ndarray,
+                priorities: np.ndarray | None) -> evaluator_lib.Key:
+    """Key of a placement by a closer price (`Evaluator.price_closely`).
+
+    Args:
+      row: int [G], the placement.
+      priorities: float64 [N], the order of ops; None means first in, first out.
+    """
+    graph = self._problem.graph
+    return self._problem.evaluator.price_closely(graph, row[graph.groups][None],
+                                                 priorities).keys()[0]
 
   def price_batch(self, progress: float, count: int) -> None:
     """Prices moves and makes at most one of them.
@@ -143,7 +165,7 @@ class Annealing:
         self.evaluations >= config.closely_after and
         self._problem.evaluator.simulated):
       self.looks_closely = True
-      self.best_key = self._closely(self.best)
+      self.best_key = self.close_key(self.best, self.priorities)
     temperature_s = self._unit_s * _between(config.first_temperature,
                                             config.last_temperature, progress)
     self._penalty = _between(config.first_penalty, config.last_penalty,
@@ -157,15 +179,19 @@ class Annealing:
 
   def _draw(self, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Kinds of moves, int [count], and placements, int32 [count, G]."""
-    draws = count if self._model is None else count * self._model.draws
+    draws = count if self._model is None else count * self._config.draws
     kinds = self._rng.choice(len(self._tried), draws, p=self._shares())
     here = self._current.devices
     rows = self._moves.draw_each(kinds, here, self._rng, self._config.compound)
     if self._model is None or not count:
       return kinds, rows
-    chosen = self._model.choose(here, rows,
-                                [self._moves.kinds[kind] for kind in kinds],
-                                count)
+    free = min(round(count * self._config.unfiltered), count)
+    scores = self._model.scores(
+        here, rows[free:], [self._moves.kinds[kind] for kind in kinds[free:]])
+    # A move that changes no device would waste a price.
+    scores[(rows[free:] == here).all(axis=1)] = -np.inf
+    best = np.argsort(-scores, kind='stable')[:count - free]
+    chosen = np.concatenate([np.arange(free), free + best])
     return kinds[chosen], rows[chosen]
 
   def _costs(self, priced: _Priced) -> np.ndarray:
@@ -223,25 +249,22 @@ class Annealing:
              ceiling_s: evaluator_lib.Ceiling = math.inf) -> _Priced:
     """Prices int [K, G] up to ceilings, and keeps the best placement."""
     room = self._problem.cluster.pool_bytes
-    prices = self._problem.evaluator.price_groups(self._problem.graph, devices,
-                                                  ceiling_s)
+    graph, evaluator = self._problem.graph, self._problem.evaluator
+    if self.priorities is None:
+      prices = evaluator.price_groups(graph, devices, ceiling_s)
+    else:
+      prices = evaluator.price_in_order(graph, devices[:, graph.groups],
+                                        self.priorities, ceiling_s)
     self.evaluations += len(devices)
     seconds = prices.seconds.copy()
     for k, key in enumerate(prices.keys()):
       if key < self.best_key and self.looks_closely:
-        key = self._closely(devices[k])
+        key = self.close_key(devices[k], self.priorities)
         seconds[k] = key[-1]
       if key < self.best_key:
         self.best, self.best_key = devices[k], key
     excess = np.maximum(prices.peak_bytes - room, 0) / np.maximum(room, 1)
     return _Priced(devices, seconds, excess.sum(axis=1))
-
-  def _closely(self, row: np.ndarray) -> evaluator_lib.Key:
-    """Key of a placement int [G] by a closer price."""
-    problem = self._problem
-    prices = problem.evaluator.price_closely(problem.graph,
-                                             row[problem.graph.groups][None])
-    return prices.keys()[0]
 
 
 def find_fitting(problem: placer_lib.Problem, devices: np.ndarray,

@@ -41,7 +41,7 @@ from gdp_grappler.placers.search import priority_annealing
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search import staged_search
-from gdp_grappler.placers.search.moves import move_model
+from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.placers.search.moves import moves as moves_lib
 
 # Kinds of moves of whole layers and of parts of layers. No network chooses
@@ -99,7 +99,7 @@ def search(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
     starts: int [S, G], placements with which the annealings begin.
     rng: Random numbers of all annealings.
     budget: Budget of all annealings together.
-    models: Makes the model that chooses the moves of tiles.
+    models: Makes the model that scores the moves of tiles.
   """
   return _CoarseSearch(coarse, starts, rng, budget, models).run()
 
@@ -298,7 +298,7 @@ class _RepeatedAnnealing:
     Args:
       share: Share of the budget of all stages that the annealing may spend.
       most: Placements that the annealing may price.
-      models: Makes the model that chooses the moves.
+      models: Makes the model that scores the moves.
     """
     model = models(self._coarse.problem)
     is_first = not self.annealings and model is None
@@ -315,7 +315,7 @@ class _RepeatedAnnealing:
     return self._make_annealing()
 
   def _make_annealing(
-      self, model: move_model.MoveModel | None = None
+      self, model: move_scoring.MoveScorer | None = None
   ) -> priority_annealing.PriorityAnnealing:
     return priority_annealing.PriorityAnnealing(self._coarse.problem,
                                                 self._rows, self._rng, model,

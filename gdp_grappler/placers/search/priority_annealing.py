@@ -16,7 +16,6 @@ placement together with the priorities with which it was priced.
 from __future__ import annotations
 
 import dataclasses
-import math
 import operator
 
 import numpy as np
@@ -24,11 +23,10 @@ import numpy as np
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import critical_path_order
-from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import annealing
 from gdp_grappler.placers.search import search_config
-from gdp_grappler.placers.search.moves import move_model
+from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.placers.search.moves import moves as moves_lib
 
 
@@ -63,7 +61,7 @@ class PriorityAnnealing:
 
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
                rng: np.random.Generator,
-               model: move_model.MoveModel | None = None,
+               model: move_scoring.MoveScorer | None = None,
                moves: moves_lib.Moves | None = None) -> None:
     """Prices the starts and computes the priorities of each.
 
@@ -71,19 +69,17 @@ class PriorityAnnealing:
       problem: G groups, for which orders pay (`Problem.orders_pay`).
       starts: int [S, G], legal; at least one.
       rng: Random numbers of the search.
-      model: Chooses the moves to price; None prices all moves that are drawn.
+      model: See `annealing.Annealing`.
       moves: See `annealing.Annealing`.
     """
     self._config = search_config.DEFAULT.priorities
-    self._problem, self._model = problem, model
+    self._problem = problem
     self._priced = 0
     self._started = self._in_order(starts)
     best = self._started[0]
-    self._order = _Order(problem.evaluator, best.priorities)
     self.best: placement_lib.Placement
-    self._search = annealing.Annealing(problem.priced_by(self._order),
-                                       best.row[None], rng, model, moves)
-    self._pass_priorities()
+    self._search = annealing.Annealing(problem, best.row[None], rng, model,
+                                       moves, best.priorities)
     self._refreshed, self._batches = 0., 0
     self._keep()
 
@@ -124,8 +120,8 @@ class PriorityAnnealing:
     if self._search.looks_closely and not looked_closely:
       # Most close prices are higher than usual ones. So `best_key` has to be a
       # close price, too.
-      assert self.best.priorities is not None
-      self.best_key = self._close_key(self.best.devices, self.best.priorities)
+      row = self.best.devices[self._problem.graph.first_ops]
+      self.best_key = self._search.close_key(row, self.best.priorities)
     if self._search.best_key < self.best_key:
       self._keep()
 
@@ -139,16 +135,10 @@ class PriorityAnnealing:
     ordered = self._in_order(row[None])[0]
     key = ordered.key
     if self._search.looks_closely:
-      key = self._close_key(row[self._problem.graph.groups], ordered.priorities)
+      key = self._search.close_key(row, ordered.priorities)
     *overflow, step_s = self._search.best_key
     if key <= (*overflow, step_s * (1 + self._config.loss)):
-      self._order.priorities = ordered.priorities
-      self._pass_priorities()
-      self._search.restart(row[None])
-
-  def _pass_priorities(self) -> None:
-    if self._model is not None:
-      self._model.set_priorities(self._order.priorities)
+      self._search.restart(row[None], ordered.priorities)
 
   def _ranks(self, row: np.ndarray) -> np.ndarray:
     problem = self._problem
@@ -166,64 +156,12 @@ class PriorityAnnealing:
     self._priced += len(rows)
     return sorted(map(_InOrder, prices.keys(), rows, wanted), key=_key)
 
-  def _close_key(self, devices: np.ndarray,
-                 priorities: np.ndarray) -> evaluator_lib.Key:
-    """Key of devices int [N] in an order, float64 [N], by a closer price."""
-    prices = self._problem.evaluator.price_closely(self._problem.graph,
-                                                   devices[None],
-                                                   priorities[None])
-    return prices.keys()[0]
-
   def _keep(self) -> None:
     self.best_key = self._search.best_key
-    self.best = self._placement(self._search.best, self._order.priorities)
+    self.best = self._placement(self._search.best, self._search.priorities)
 
   def _placement(self, row: np.ndarray,
-                 priorities: np.ndarray) -> placement_lib.Placement:
+                 priorities: np.ndarray | None) -> placement_lib.Placement:
     return dataclasses.replace(
         placement_lib.from_groups(self._problem.graph, row,
                                   self._problem.cluster), priorities=priorities)
-
-
-class _Order(evaluator_lib.Wrapper):
-  """An evaluator that prices placements in the order of given priorities.
-
-  Attributes:
-    cluster: Devices that placements index.
-    simulated: Whether the wrapped evaluator computes its prices.
-    priorities: float64 [N], the present priorities of ops.
-  """
-
-  def __init__(self, evaluator: evaluator_lib.Evaluator,
-               priorities: np.ndarray) -> None:
-    super().__init__(evaluator)
-    self.priorities = priorities
-
-  def evaluate(self, graph: op_graph.OpGraph,
-               placement: placement_lib.Placement) -> evaluator_lib.Evaluation:
-    """See `evaluator.Evaluator`; under the present priorities."""
-    return self._evaluator.evaluate(
-        graph, dataclasses.replace(placement, priorities=self.priorities))
-
-  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
-            priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
-    """See `evaluator.Evaluator`; under the present priorities."""
-    del priorities  # A search names none.
-    return self._evaluator.price(graph, devices, self.priorities)
-
-  def price_closely(
-      self, graph: op_graph.OpGraph, devices: np.ndarray,
-      priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
-    """See `evaluator.Evaluator`; in the order of the present priorities."""
-    del priorities  # A search names none.
-    return self._evaluator.price_closely(graph, devices, self.priorities)
-
-  def price_groups(
-      self, graph: op_graph.OpGraph, devices: np.ndarray,
-      ceiling_s: evaluator_lib.Ceiling | None = math.inf
-  ) -> evaluator_lib.Prices:
-    """See `evaluator.Evaluator`; in the order of the present priorities."""
-    return self._evaluator.price_in_order(
-        graph,
-        np.asarray(devices)[:, graph.groups], self.priorities,
-        math.inf if ceiling_s is None else ceiling_s)

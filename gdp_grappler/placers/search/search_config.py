@@ -31,6 +31,11 @@ class AnnealingConfig:
       in units of the temperature, with one try.
     compound: Probability that one more move is added to a move. Some moves gain
       only together.
+    draws: Moves that are drawn for each move that is priced, at least 1, if a
+      network chooses the moves to price.
+    unfiltered: Share of the priced moves that are then chosen without the
+      network, so that the search also finds gains that the network does not
+      predict.
     closely_from: Progress, from 0 to 1, from which a new best placement gets a
       close price (`Evaluator.price_closely`). Late gains are as small as the
       error of a price, so a new best placement may be best only by its error.
@@ -47,6 +52,8 @@ class AnnealingConfig:
   usual_share: float = .3
   prior_gain: float = .05
   compound: float = .25
+  draws: int = 12
+  unfiltered: float = .25
   closely_from: float = .5
   closely_after: int = 1000
 

@@ -25,18 +25,33 @@ from gdp_grappler.placers.search import priority_annealing
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search import stages
-from gdp_grappler.placers.search.edges import order_ranking
-from gdp_grappler.placers.search.moves import move_model
+from gdp_grappler.placers.search.edges import edge_selection
+from gdp_grappler.placers.search.moves import move_network
+from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.placers.search.moves import moves as moves_lib
 
-# Makes a model that chooses the moves of one annealing of a problem.
-Models = Callable[[placer_lib.Problem], move_model.MoveModel | None]
+# Makes a model that scores the moves of one annealing of a problem.
+Models = Callable[[placer_lib.Problem], move_scoring.MoveScorer | None]
 _AnyAnnealing = annealing.Annealing | priority_annealing.PriorityAnnealing
 
 
 def no_model(problem: placer_lib.Problem) -> None:
   """No model: the annealing prices every move that it draws."""
   del problem
+
+
+def models_of(network: move_network.MoveNetwork) -> Models:
+  """Models that score moves by a network.
+
+  Args:
+    network: Predicts the gains of moves.
+
+  Returns:
+    Function of a problem. Each call makes a new scorer, because a scorer serves
+    one search at a time.
+  """
+  return lambda problem: move_scoring.MoveScorer(
+      move_scoring.MoveDescriber(problem), network)
 
 
 def search(
@@ -143,10 +158,10 @@ class _StagedSearch:
                 config.edges.most_steps)
     self._edges_s = config.edges.cost * self._each_s * steps
     self._ordered: priority_annealing.PriorityAnnealing | None = None
-    self._edges = order_ranking.OrderRanking(problem)
     # The placement that was likely the fastest with control edges when the last
-    # stage began.
-    self._halfway: placement_lib.Placement | None = None
+    # stage began, and its result of `edge_selection.with_edges`.
+    self._promising: placement_lib.Placement | None = None
+    self._halfway: list[tuple[evaluator_lib.Key, placement_lib.Placement]] = []
     self._begin = self._cooled = 0.
 
   def run(self, stage: stages.Stage) -> None:
@@ -173,15 +188,16 @@ class _StagedSearch:
     if self._ordered is None:
       return (placement_lib.from_groups(self._problem.graph, self._plain.best,
                                         self._problem.cluster),)
-    ordered, halfway = self._ordered.best, self._halfway
-    candidates = [ordered]
-    if halfway is not None and self._edges.orders(halfway):
-      candidates.insert(0, halfway)
-    plain = self._fastest_fifo(candidates)
-    if len(candidates) == 1 and not self._has_time_for_edges:
+    ordered = self._ordered.best
+    ranked = [(key, placement) for key, placement in self._halfway
+              if placement.priorities is not None]
+    plain = self._fastest_fifo(
+        [*(placement for _, placement in ranked), ordered])
+    if ordered is not self._promising and self._has_time_for_edges:
+      ranked.append(edge_selection.with_edges(self._problem, ordered))
+    if not ranked:
       return plain, ordered
-    return plain, self._edges.best(candidates,
-                                   lambda: not self._has_time_for_edges)
+    return plain, min(ranked, key=operator.itemgetter(0))[1]
 
   @property
   def _evaluations(self) -> int:
@@ -267,8 +283,9 @@ class _StagedSearch:
     key, promising = self._most_promising()
     # Edges are computed now, and once more after the search.
     if self._budget.has_left(2 * self._edges_s):
-      self._halfway = promising
-      key = self._edges.key(promising)
+      self._promising = promising
+      self._halfway = [edge_selection.with_edges(self._problem, promising)]
+      key = self._halfway[0][0]
       # The second computation takes about as long as the first.
       self._edges_s = self._budget.spent_s - begin_s
       self._budget.keep(self._edges_s)

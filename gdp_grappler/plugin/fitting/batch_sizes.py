@@ -7,54 +7,54 @@ batch of an array may be smaller. The source of the iterator knows the size.
 from __future__ import annotations
 
 import functools
-import threading
 from typing import Any
+import weakref
 
 from gdp_grappler import method_wrapping
 from gdp_grappler.plugin import batches
 
 # Objects that Keras 3 or tf_keras makes at the beginning of a call: module,
-# class, and the attribute with the data.
-_FEEDS = (('keras.src.trainers.epoch_iterator', 'EpochIterator',
-           'data_adapter'), ('tf_keras.src.engine.data_adapter', 'DataHandler',
-                             '_adapter'))
+# class, and the attributes with the adapter and with its dataset.
+_FEEDS = (('keras.src.backend.tensorflow.trainer', 'TFEpochIterator',
+           'data_adapter', '_distributed_dataset'),
+          ('tf_keras.src.engine.data_adapter', 'DataHandler', '_adapter',
+           '_dataset'))
 # Attributes in which adapters keep the size; some of them do not publish it.
 _SIZES = ('_batch_size', '_first_batch_size')
-
-
-class _Local(threading.local):
-  size: int | None = None
-
-
-_local = _Local()
+# The size of the batches of each dataset that Keras has made.
+_dataset_sizes: weakref.WeakKeyDictionary[Any, int | None] = (
+    weakref.WeakKeyDictionary())
 
 
 def watch() -> None:
   """Records the batch size of data that Keras gets from now on."""
   import wrapt
-  for module, name, attribute in _FEEDS:
-    wrapt.register_post_import_hook(functools.partial(_wrap, name, attribute),
-                                    module)
+  for module, *names in _FEEDS:
+    wrapt.register_post_import_hook(functools.partial(_wrap, *names), module)
 
 
 def size_of(data: Any) -> int | None:
   """Returns the size of batches; None if unknown.
 
   Args:
-    data: The argument of a function of Keras. For an iterator without a size,
-      the data that this thread has last given to Keras count.
+    data: The argument of a function of Keras. An iterator without a size has
+      the size of its dataset.
   """
   import tensorflow as tf
-  size = batches.size_of(data)
-  return _local.size if size is None and isinstance(data,
-                                                    tf.data.Iterator) else size
+  size, dataset = batches.size_of(data), getattr(data, '_dataset', None)
+  if size is None and isinstance(dataset, tf.data.Dataset):
+    return _dataset_sizes.get(dataset)
+  return size
 
 
-def _wrap(name: str, attribute: str, module: Any) -> None:
+def _wrap(name: str, adapter: str, dataset: str, module: Any) -> None:
+  import tensorflow as tf
 
   def init(stock: Any, self: Any, *args: Any, **kwargs: Any) -> None:
     stock(self, *args, **kwargs)
-    _local.size = _of_adapter(getattr(self, attribute))
+    made = getattr(self, dataset, None)
+    if isinstance(made, tf.data.Dataset):
+      _dataset_sizes[made] = _of_adapter(getattr(self, adapter))
 
   method_wrapping.wrap(getattr(module, name), '__init__', init)
 

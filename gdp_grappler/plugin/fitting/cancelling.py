@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
+import tensorflow as tf
 from tensorflow.python.eager import cancellation
 from tensorflow.python.eager import context as context_lib
 
@@ -43,6 +44,40 @@ def cancellable() -> Iterator[cancellation.CancellationManager]:
     context_lib.async_wait()
   finally:
     _local.manager = outer
+
+
+class Canceller:
+  """Runs functions, and cancels the one that runs now."""
+
+  def __init__(self) -> None:
+    self._call: cancellation.CancellationManager | None = None
+
+  def cancel(self) -> None:
+    """Cancels the running function; does nothing if none runs."""
+    if self._call is not None:
+      self._call.start_cancel()
+
+  def run(self, function: Callable[[], Any],
+          at_once: bool = False) -> tuple[Any, bool]:
+    """Returns the result of a function, and whether it was cancelled.
+
+    Args:
+      function: Calls a `tf.function`.
+      at_once: Whether to cancel the call before an op runs. TensorFlow then
+        only traces and instantiates the function.
+    """
+    with cancellable() as call:
+      self._call = call
+      if at_once:
+        self.cancel()
+      try:
+        return function(), False
+      except tf.errors.CancelledError:
+        if not call.is_cancelled:
+          raise
+        return None, True
+      finally:
+        self._call = None
 
 
 @functools.cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from typing import TYPE_CHECKING
 
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import guard
@@ -11,6 +12,12 @@ from gdp_grappler.plugin.fitting import plan as plan_lib
 from gdp_grappler.plugin.fitting import ways
 from gdp_grappler.reports import units
 
+if TYPE_CHECKING:
+  from gdp_grappler.graph import source_graph
+  from gdp_grappler.plugin import outcome as outcome_lib
+
+# Number of steps in a row of another batch size that make the size the usual.
+_MOST_OTHER_STEPS = 8
 _CPU_FLAG = 'tf_xla_cpu_global_jit'
 
 
@@ -53,6 +60,10 @@ class Course:
     is_decided: Whether steps will stay in this way.
     timing: The timing of steps that run in this way.
     moving_s: Seconds that the latest move of variables for the plan took.
+    batch_size: Size of the batches that are timed; None if unknown.
+    other_size: Size of the latest batch that was left out of the timing.
+    other_steps: Number of latest steps in a row of this size.
+    instead: Devices of a step that cannot follow the plan; None if it follows.
   """
 
   plan: plan_lib.FitPlan | None = None
@@ -61,6 +72,10 @@ class Course:
   is_decided: bool = False
   timing: guard.StepTiming = dataclasses.field(default_factory=guard.StepTiming)
   moving_s: float = 0.
+  batch_size: int | None = None
+  other_size: int | None = None
+  other_steps: int = 0
+  instead: plan_lib.FitPlan | None = None
 
   @property
   def stays(self) -> bool:
@@ -84,6 +99,27 @@ class Course:
     if self.plan is not None and self.plan.moves:
       self.moving_s = seconds
 
+  def times(self, size: int | None) -> bool:
+    """Whether a step belongs to the comparison, and counts others.
+
+    After several steps in a row of another size, the comparison is forgotten,
+    and timing has to begin anew. Single steps, such as that of a smaller last
+    batch, are only left out.
+
+    Args:
+      size: Size of the batches of the step; None if unknown.
+    """
+    if size is None or self.batch_size in (None, size):
+      self.batch_size = size or self.batch_size
+      self.other_steps = 0
+      return True
+    self.other_steps = self.other_steps + 1 if size == self.other_size else 1
+    self.other_size = size
+    if self.other_steps < _MOST_OTHER_STEPS:
+      return False
+    self.comparison, self.batch_size, self.other_steps = None, size, 0
+    return True
+
   def note(self, steps_per_call: int) -> ways.FitWay:
     """Records the timing of the present way.
 
@@ -102,6 +138,24 @@ class Course:
     self.is_decided = waiting is None
     return waiting or self.comparison.best
 
+  def note_placed(self, source: source_graph.SourceGraph,
+                  outcome: outcome_lib.Outcome, function: str) -> None:
+    """Records the devices of a placed step.
+
+    Args:
+      source: Graph of the step.
+      outcome: Result of `plan.follow`. It has a message only if the step cannot
+        follow, because the user has relocated variables or the graph differs.
+      function: TensorFlow's name of the step. The step of a smaller last batch
+        has another name, and may follow where the usual step cannot.
+    """
+    if outcome.message:
+      names = (node.name for node in source.graph_def.node)
+      devices = dict(zip(names, outcome.devices or ()))
+      self.instead = plan_lib.FitPlan(devices, (), outcome, function=function)
+    elif self.instead is not None and self.instead.function == function:
+      self.instead = None
+
   def report(self, moved_variables: int) -> FitReport:
     """Returns the state for users.
 
@@ -109,7 +163,7 @@ class Course:
       moved_variables: Number of variables that are not on the device on which
         they were made.
     """
-    plan = self.plan
+    plan = self.instead if self.way.is_placed and self.instead else self.plan
     if plan is None or not plan.changes:
       return FitReport({}, way=self.way.value)
     return FitReport(
@@ -149,6 +203,23 @@ class Course:
     moving = 'moving variables and ' if self.moving_s else ''
     return (f'{said}; {units.ms(spent_s, 3)} spent on {moving}building the '
             'placed step')
+
+
+def of_comparison(plan: plan_lib.FitPlan, way: ways.FitWay,
+                  has_xla: bool) -> str:
+  """Returns the line of a plan whose steps are going to be compared.
+
+  Args:
+    plan: A plan that changes a device or an edge.
+    way: The way in which the next steps run.
+    has_xla: Whether Keras would compile the step by XLA.
+  """
+  if way is ways.FitWay.XLA:
+    said = 'the first steps run with XLA'
+  else:
+    said = ('the next steps run without XLA'
+            if has_xla else 'the first steps run as they were')
+  return f'{plan.describe()}; {said}, to compare'
 
 
 def of_kept_xla(plan: plan_lib.FitPlan, what: str, is_certain: bool) -> str:

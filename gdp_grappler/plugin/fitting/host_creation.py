@@ -19,6 +19,7 @@ from gdp_grappler import variable_scopes
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import switch
+from gdp_grappler.plugin import xla
 
 if TYPE_CHECKING:
   from gdp_grappler.plugin import settings as settings_lib
@@ -44,8 +45,8 @@ class made_on_host(contextlib.AbstractContextManager[Any]):
   Use it for models that one card cannot hold. `fit` plans its first step, and
   moves each variable and its slots to the devices of the plan. Other calls move
   nothing: `predict` of a model that was never fitted reads variables from the
-  host. See `gdp_grappler.relocate`. While the option is off, the scope does
-  nothing.
+  host. See `gdp_grappler.relocate`. While the option is off or has
+  `'mode': 'report'`, the scope does nothing.
 
     with gdp_grappler.made_on_host():
       model = keras.Sequential([...])
@@ -60,7 +61,8 @@ class made_on_host(contextlib.AbstractContextManager[Any]):
 
   def __enter__(self) -> None:
     stack = contextlib.ExitStack()
-    if switch.settings() is not None:
+    settings = switch.settings()
+    if settings is not None and settings.mode == 'apply':
       import tensorflow as tf
       stack.enter_context(tf.variable_creator_scope(_on_host))
     self._exits.append(stack)
@@ -168,30 +170,52 @@ def _bytes(variable: Any) -> int:
 
 
 def _is_short_of(needs_bytes: int) -> bool:
-  """Whether GPU:0 has fewer bytes left than needed; False if unknown."""
+  """Whether variables go to the host, as GPU:0 has too few bytes for them.
+
+  They stay if XLA keeps the model, which is its default on a GPU. A user who
+  compiles the model without XLA has to ask for the host.
+  """
   left = left_bytes()
-  return left is not None and needs_bytes > left
+  if left is None or needs_bytes <= left:
+    return False
+  settings = switch.settings()
+  if settings is None or xla.handling(settings) is not xla.Handling.KEPT:
+    return True
+  notices.say_once('GPU:0 may have no room for all weights and slots: they '
+                   'stay there, because the option leaves the model to XLA. If '
+                   'you compile it with jit_compile=False, make it in '
+                   'gdp_grappler.made_on_host()')
+  return False
 
 
 def left_bytes() -> int | None:
   """Returns the bytes that GPU:0 has left for variables.
 
   They are the bytes that a plan may use, minus those that TensorFlow has
-  allocated. None means that the option is off, that there is no GPU:0, or that
-  its memory is unknown.
+  allocated. None means that `fit` would not bring variables back from the host
+  even without XLA, that there is no GPU:0, or that its memory is unknown.
   """
   import tensorflow as tf
 
   from gdp_grappler.plugin import devices
   settings = switch.settings()
   names = tuple(devices.names())
-  if settings is None or not any(name.endswith(_CARD_LABEL) for name in names):
+  if (settings is None or not _brings_back(settings, names) or
+      not any(name.endswith(_CARD_LABEL) for name in names)):
     return None
   room = _room_bytes(settings, names)
   if room is None:
     return None
   taken = tf.config.experimental.get_memory_info(_CARD_LABEL)['current']
   return room - int(taken)
+
+
+def _brings_back(settings: settings_lib.Settings, names: tuple[str,
+                                                               ...]) -> bool:
+  """Whether `fit`, without XLA, would move variables from the host."""
+  from gdp_grappler.plugin import devices
+  return (settings.mode == 'apply' and settings.move_variables and
+          not devices.why_no_choice(names, settings))
 
 
 @functools.lru_cache(maxsize=8)

@@ -22,8 +22,9 @@ from gdp_grappler.plugin.fitting import batch_methods
 from gdp_grappler.plugin.fitting import batch_sizes
 from gdp_grappler.plugin.fitting import compiled_readers
 
-# Value of the option before it is read, and how often it was switched off.
-_UNSEEN: tuple[Any, int] = object(), 0
+# Value of the option before it is read, and how often it was switched off. The
+# next call then takes over the option.
+UNSEEN: tuple[Any, int] = object(), 0
 _LOCAL = '/job:localhost/'
 # TensorFlow's option that switches Grappler off.
 _NO_GRAPPLER = 'disable_meta_optimizer'
@@ -67,7 +68,7 @@ class KerasFunction(current_call.RunningCall):
     self._xla: xla.Handling | None = None
     self._asked_what = what
     self._eager = eager
-    self._seen = _UNSEEN
+    self._seen = UNSEEN
     self._settings: settings_lib.Settings | None = None
     self._batch_size: int | None = None
 

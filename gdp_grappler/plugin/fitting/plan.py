@@ -20,6 +20,7 @@ from gdp_grappler.plugin import decisions
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import task_links
+from gdp_grappler.plugin.fitting import counters
 from gdp_grappler.plugin.fitting import host_creation
 
 # Grappler rewrites a step slightly differently if its variables are on other
@@ -102,13 +103,14 @@ def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
     GdpError: the settings do not fit the graph or the machine.
   """
   fixed, waiting = [], []
+  counting = counters.ops(source.graph_def.node)
   for i, node in enumerate(source.graph_def.node):
-    if pins.is_variable_argument(node):
-      variable = variables.get(node.attr['index'].i)
-      if variable is None:
-        fixed.append(i)
-      elif host_creation.waits_on_host(variable):
-        waiting.append(i)
+    is_argument = pins.is_variable_argument(node)
+    variable = variables.get(node.attr['index'].i) if is_argument else None
+    if is_argument and host_creation.waits_on_host(variable):
+      waiting.append(i)
+    elif node.name in counting or is_argument and variable is None:
+      fixed.append(i)
   marked = _marked(source, fixed, asked, waiting)
   outcome = decisions.optimize(marked, settings, relocatable=True, fixed=fixed,
                                waiting=waiting)
@@ -137,7 +139,7 @@ def _marked(source: source_graph.SourceGraph, fixed: Sequence[int],
   for index in fixed:
     node = graph_def.node[index]
     node.attr[pins.LEAVE_ALONE_ATTRIBUTE].b = True
-    if node.attr['index'].i in asked:
+    if pins.is_variable_argument(node) and node.attr['index'].i in asked:
       node.attr[pins.ASKED_ATTRIBUTE].s = node.device.encode()
   return dataclasses.replace(source, graph_def=graph_def)
 

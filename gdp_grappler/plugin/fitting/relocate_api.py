@@ -15,6 +15,8 @@ from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.legality import kernels
+from gdp_grappler.graph.legality import rounding
 from gdp_grappler.graph.legality import slots
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin.fitting import variable_moves
@@ -53,7 +55,9 @@ def relocate(variables: Any, plan: Plan) -> int:
       optimizer stay, such as the learning rate.
     plan: A device for all variables; a map from layers or names of variables to
       devices; a result of `place`; or a file with a map or a plan. Slots follow
-      their variable. Variables that the plan does not name stay.
+      their variable. Variables that the plan does not name stay, and those of
+      types that TensorFlow keeps on the CPU, such as int32. A line counts the
+      latter.
 
   Returns:
     The number of moved variables.
@@ -68,8 +72,8 @@ def relocate(variables: Any, plan: Plan) -> int:
   named = [(variable, device)
            for variable, device in zip(known.variables, _wanted(known, plan))
            if device]
-  wanted = [(variable, device) for variable, device in named
-            if device != variable.device]
+  wanted = _possible([(variable, device) for variable, device in named
+                      if device != variable.device])
   free = {id(v) for v in variable_moves.movable(v for v, _ in wanted)}
   for variable, device in wanted:
     if id(variable) not in free:
@@ -80,6 +84,22 @@ def relocate(variables: Any, plan: Plan) -> int:
   variable_moves.move(wanted)
   variable_moves.settle(variable for variable, _ in named)
   return len(wanted)
+
+
+def _possible(wanted: Sequence[tuple[Any, str]]) -> list[tuple[Any, str]]:
+  """Leaves out variables whose type the wanted device cannot hold."""
+  result = []
+  for variable, device in wanted:
+    kind = rounding.device_type(device)
+    held = kernels.types_for_variable(
+        variable.dtype.base_dtype.as_datatype_enum)
+    if kind < 0 or held[kind]:
+      result.append((variable, device))
+  if len(result) < len(wanted):
+    notices.say(f'{len(wanted) - len(result)} of {len(wanted)} variables stay '
+                'where they are: TensorFlow keeps variables of their types, '
+                'such as int32, on the CPU')
+  return result
 
 
 class _Known:

@@ -60,8 +60,10 @@ class SingleSteps:
   @property
   def have_to_loop(self) -> bool:
     """Whether tf_keras makes one loop of the steps of a call."""
+    # With 'auto' the number begins at 1.
+    is_auto = getattr(self.model, 'autotune_steps_per_execution', False)
     return (hasattr(self.model.steps_per_execution, 'assign') and
-            self.per_call > 1)
+            (self.per_call > 1 or is_auto))
 
 
 def can_leave_loop(function: Callable[..., Any], iterator: Any) -> bool:

@@ -67,6 +67,8 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int, whole_because: str,
     whole_because = whole_because or stays_because
   if count < 2:
     return count
+  if settings.mode == 'report':
+    whole_because = whole_because or "'mode': 'report' changes nothing"
   _say(layer, size, count, why, whole_because)
   return 1 if whole_because else count
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from typing import Any, Callable, TYPE_CHECKING
+from typing import Any, Callable, Iterable, TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -34,6 +34,7 @@ from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import task_links
 from gdp_grappler.plugin import xla
 from gdp_grappler.plugin.fitting import asked_weights
+from gdp_grappler.plugin.fitting import batch_sizes
 from gdp_grappler.plugin.fitting import calibration_notice
 from gdp_grappler.plugin.fitting import cancelling
 from gdp_grappler.plugin.fitting import course as course_lib
@@ -47,8 +48,6 @@ from gdp_grappler.plugin.fitting import variable_moves
 from gdp_grappler.plugin.fitting import ways
 
 if TYPE_CHECKING:
-  from tensorflow.python.eager import cancellation
-
   from gdp_grappler.plugin import library
 
 
@@ -77,7 +76,7 @@ class TrainFunction(keras_function.KerasFunction):
     # Plan of the placer thread, until `decided` says that it was made in time.
     self._pending: plan_lib.FitPlan | None = None
     self._origins: tuple[tuple[Any, str], ...] = ()
-    self._call: cancellation.CancellationManager | None = None
+    self._canceller = cancelling.Canceller()
     self._phase = phases.Phase.PLANNING
 
   def report(self) -> course_lib.FitReport:
@@ -97,6 +96,7 @@ class TrainFunction(keras_function.KerasFunction):
       other.retire()
       return
     self._courses, self._course = other._courses, other._course
+    self._course.instead = None  # The pass calls this function anew.
     self._origins = other._origins
     self._settings, self._seen = other._settings, other._seen
     self._batch_size = other._batch_size
@@ -115,6 +115,7 @@ class TrainFunction(keras_function.KerasFunction):
     The new function is then planned and timed from TensorFlow's own devices.
     """
     self._undo()
+    variable_moves.release(self._steps.model)
 
   def _run(self, *args: Any) -> Any:
     return self._step(*args)
@@ -141,22 +142,21 @@ class TrainFunction(keras_function.KerasFunction):
     return super()._why_unseen()
 
   def _explain(self) -> None:
-    course = self._course
-    said = '' if course.plan is None else course.plan.describe()
+    course, plan = self._course, self._course.plan
+    is_away = plan is not None and plan.changes and not self.is_placed
     if course.stays and course.comparison is not None:
-      self.was_told = True
-      notices.say(f'{self.what}: {course.comparison.in_short()}')
-      return
-    if course.way is ways.FitWay.XLA and not said:
+      line = f'{self.what}: {course.comparison.in_short()}'
+    elif plan is not None and is_away and self._phase is phases.Phase.TIMING:
+      line = current_call.named(
+          course_lib.of_comparison(plan, course.way, self._is_compared), self)
+    elif plan is None or not plan.describe() or is_away:
       super()._explain()
       return
-    if (course.plan is None or not said or
-        course.plan.changes and not self.is_placed):
-      super()._explain()
-      return
-    # No new instance was made: the step runs as before the option was off.
+    else:
+      # No new instance was made: the step runs as before the option was off.
+      line = f'{current_call.named(plan.describe(), self)}; as before'
     self.was_told = True
-    notices.say(f'{current_call.named(said, self)}; as before')
+    notices.say(line)
 
   def _switch(self, settings: settings_lib.Settings | None) -> None:
     super()._switch(settings)
@@ -202,7 +202,7 @@ class TrainFunction(keras_function.KerasFunction):
       return single_steps.of_a_loop
     if self._phase is phases.Phase.PLANNING and self._course.plan is None:
       if self._has_loop:
-        self._cancel()
+        self._canceller.cancel()
       return functools.partial(self._planned, query.graph_id, concrete)
     if self._course.plan is None:
       return None
@@ -228,9 +228,9 @@ class TrainFunction(keras_function.KerasFunction):
                          function, asked)
     self._pending = plan
     if self._would_guard(plan):
-      ran = 'with XLA' if self._is_compared else 'as they were'
+      first_way = ways.stock(self._is_compared)
       return outcome_lib.Outcome(
-          None, f'{plan.describe()}; the first steps run {ran}, to compare')
+          None, course_lib.of_comparison(plan, first_way, self._is_compared))
     if self._is_compared:
       return outcome_lib.Outcome(
           None, course_lib.of_kept_xla(plan, self.what, self._is_certain(plan)))
@@ -243,18 +243,14 @@ class TrainFunction(keras_function.KerasFunction):
       return
     self._course.plan, self._pending = self._pending, None
     if self._course.plan.moves and not self._would_guard(self._course.plan):
-      self._cancel()
-
-  def _cancel(self) -> None:
-    """Cancels the call before an op runs."""
-    if self._call is not None:
-      self._call.start_cancel()
+      self._canceller.cancel()
 
   def _followed(self, function: str, source: source_graph.SourceGraph,
                 settings: settings_lib.Settings) -> outcome_lib.Outcome:
     """Makes this instance follow the plan. On the placer thread."""
     assert self._course.plan is not None
     outcome = plan_lib.follow(source, settings, self._course.plan, function)
+    self._course.note_placed(source, outcome, function)
     if outcome.message or self._course.comparison is not None:
       return outcome
     return dataclasses.replace(outcome, message=self._course.plan.describe())
@@ -294,30 +290,12 @@ class TrainFunction(keras_function.KerasFunction):
     self._phase = phases.Phase.PREPARED
     return result
 
-  def _cancellable(self, iterator: Any,
-                   at_once: bool = False) -> tuple[Any, bool]:
-    """Returns the result of the function, and whether it was cancelled.
-
-    A call that is cancelled at once is instantiated and planned. No op runs.
-    """
-    with cancelling.cancellable() as call:
-      self._call = call
-      if at_once:
-        self._cancel()
-      try:
-        return self._function(iterator), False
-      except tf.errors.CancelledError:
-        if not call.is_cancelled:
-          raise
-        return None, True
-      finally:
-        self._call = None
-
   def _planning_step(self, iterator: Any) -> Any:
     batches = replay.Replay(
         single_steps.batches(iterator) if self._has_loop else iterator)
-    result, was_cancelled = self._cancellable(batches.first(),
-                                              self._is_compared)
+    first = batches.first()
+    result, was_cancelled = self._canceller.run(lambda: self._function(first),
+                                                at_once=self._is_compared)
     plan = self._course.plan
     if plan is not None and self._would_guard(plan):
       self._compare(plan)
@@ -332,6 +310,7 @@ class TrainFunction(keras_function.KerasFunction):
       if plan is not None and plan.changes:  # The first call was placed.
         self._course.enter(ways.FitWay.PLACED)
       self._phase = phases.of_way(self._course.way)
+    self._release_unplaced()
     return self._step(batches.again()) if was_cancelled else result
 
   def _placeable_step(self, iterator: Any) -> Any:
@@ -341,8 +320,12 @@ class TrainFunction(keras_function.KerasFunction):
 
   def _timed_step(self, iterator: Any) -> Any:
     course = self._course
-    phase = phases.of_way(course.way)
-    result = course.timing.run(lambda: self._step(iterator, phase))
+    assert course.plan is not None
+    is_timed = course.times(batch_sizes.size_of(iterator))
+    if course.comparison is None:
+      self._compare(course.plan)
+    step = functools.partial(self._step, iterator, phases.of_way(course.way))
+    result = course.timing.run(step) if is_timed else step()
     if course.timing.is_done:
       self._choose()
     return result
@@ -355,6 +338,12 @@ class TrainFunction(keras_function.KerasFunction):
     if course.is_decided and course.way is way:  # Else `_place` tells the user.
       self._phase = phases.of_way(course.way)
       notices.say(f'{self.what}: {course.describe(self._steps.per_call)}')
+    self._release_unplaced()
+
+  def _release_unplaced(self) -> None:
+    """Lets other models move the variables, if the step is not placed."""
+    if self._phase in (phases.Phase.STOCK, phases.Phase.PREPARED):
+      variable_moves.release(self._steps.model)
 
   def _compare(self, plan: plan_lib.FitPlan) -> None:
     """Times the next steps, first as Keras would run them."""
@@ -378,9 +367,8 @@ class TrainFunction(keras_function.KerasFunction):
     self.is_placed = True
     try:
       start = time.perf_counter()
-      variable_moves.move(
-          variable_moves.without_xla(self._course.plan.moves,
-                                     self._steps.model))
+      self._move(
+          variable_moves.claim(self._course.plan.moves, self._steps.model))
       self._course.moved_in(time.perf_counter() - start)
       self._origins = tuple((v, d) for v, d in self._origins if v.device != d)
     except (errors.GdpError, tf.errors.OpError) as error:
@@ -395,6 +383,16 @@ class TrainFunction(keras_function.KerasFunction):
     plan = self._course.plan
     planned = {id(v): device for v, device in plan.moves} if plan else {}
     # The user may have moved others by `relocate`.
-    variable_moves.move((v, device) for v, device in self._origins
-                        if v.device == planned.get(id(v)))
+    self._move((v, device) for v, device in self._origins
+               if v.device == planned.get(id(v)))
     self._origins = ()
+
+  def _move(self, devices: Iterable[tuple[Any, str]]) -> None:
+    """Moves variables. If Ctrl-C stops the move, the next call goes on."""
+    try:
+      variable_moves.move(devices)
+    except (errors.GdpError, tf.errors.OpError):
+      raise
+    except BaseException:
+      self._seen = keras_function.UNSEEN
+      raise

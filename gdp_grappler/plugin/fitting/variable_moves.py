@@ -23,7 +23,7 @@ _lock = threading.RLock()
 # exist, with their original devices.
 _moved: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _homes: dict[int, str] = {}
-# By id of a variable, the model whose step was planned with it.
+# By id of a variable, the model that has claimed it.
 _owners: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
@@ -36,9 +36,8 @@ def movable(variables: Iterable[Any], owner: Any = None) -> list[Any]:
 
   Args:
     variables: Variables of any kind.
-    owner: The model whose step is planned. Variables of a planned step of
-      another model are left out, and those of functions that XLA compiles. The
-      result belongs to this model from now on.
+    owner: The model whose step is planned. The result is then a result of
+      `claim`.
   """
   from tensorflow.python.ops import resource_variable_ops as variable_ops
   plain = [
@@ -51,32 +50,44 @@ def movable(variables: Iterable[Any], owner: Any = None) -> list[Any]:
   free = [v for v in plain if id(v.handle) not in held]
   if owner is None:
     return free
-  with _lock:
-    own = [v for v in free if _owners.get(_key(v), owner) is owner]
-    _owners.update({_key(v): owner for v in own})
-  return [v for v, _ in without_xla([(v, '') for v in own], owner)]
+  return [v for v, _ in claim([(v, '') for v in free], owner)]
 
 
-def without_xla(devices: Sequence[tuple[Any, str]],
-                owner: Any = None) -> list[tuple[Any, str]]:
-  """Leaves out variables that stay because of a function that XLA compiles.
+def claim(devices: Sequence[tuple[Any, str]],
+          owner: Any) -> list[tuple[Any, str]]:
+  """Leaves out variables that stay because of another function.
 
-  The function is one of the user, or a step of another model. Its variables
-  have to be on one device.
+  The function is the step of another model, which has claimed them, or XLA
+  compiles it for one device. The variables of the result belong to the owner
+  until `release`, and so do those that stay for XLA.
 
   Args:
     devices: Results of `movable`, each with a device.
     owner: The model whose variables would move.
   """
-  compiled = compiled_readers.captured(owner) if devices else set()
-  free = [(v, device) for v, device in devices if id(v.handle) not in compiled
-         ] if compiled else list(devices)
+  with _lock:
+    owners = [_owners.get(_key(v), owner) for v, _ in devices]
+    own = [pair for pair, other in zip(devices, owners) if other is owner]
+    others = [other for other in owners if other is not owner]
+    _owners.update({_key(v): owner for v, _ in own})
+  if others:
+    notices.say_once(
+        f'{len(others)} variables of "{owner.name}" stay where they are, '
+        f'because "{others[0].name}" was planned with them')
+  compiled = compiled_readers.captured(owner) if own else set()
+  free = [(v, device) for v, device in own if id(v.handle) not in compiled]
   # If no variable is free, XLA compiles the whole step. Another line says this.
-  if 0 < len(free) < len(devices):
-    notices.say_once(f'{len(devices) - len(free)} variables stay where they '
-                     'are: a function uses them that XLA compiles for one '
-                     'device')
+  if 0 < len(free) < len(own):
+    notices.say_once(f'{len(own) - len(free)} variables stay where they are: a '
+                     'function uses them that XLA compiles for one device')
   return free
+
+
+def release(owner: Any) -> None:
+  """Lets other models move the variables that a model has claimed."""
+  with _lock:
+    for key in [key for key, other in _owners.items() if other is owner]:
+      del _owners[key]
 
 
 def _key(variable: Any) -> int:

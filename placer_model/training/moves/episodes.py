@@ -18,8 +18,8 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.policy import improving
 from gdp_grappler.placers.search import priced_placements
-from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
+from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from placer_model.training.moves import move_config
 
@@ -46,9 +46,9 @@ class Look:
 
 
 class _Sampler:
-  """A `choosers.MoveChooser` that samples from the policy and records it."""
+  """An `improving.Scorer` that samples from the policy and records it."""
 
-  def __init__(self, describer: move_filter.MoveDescriber,
+  def __init__(self, describer: move_scoring.MoveDescriber,
                network: move_network.MoveNetwork,
                config: move_config.MoveConfig,
                rng: np.random.Generator) -> None:
@@ -61,10 +61,10 @@ class _Sampler:
 
   def scores(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str]) -> np.ndarray:
-    """See `choosers.MoveChooser`."""
+    """See `improving.Scorer`."""
     features = self._describer.describe(incumbent, candidates, kinds)
     logits, gains = self._network.predict(features)
-    scores = move_filter.gain_scores(
+    scores = move_scoring.gain_scores(
         logits, gains, self._config.gain_weight) / self._config.temperature
     drawn = scores + self._rng.gumbel(size=len(scores))
     chosen = np.argsort(-drawn, kind='stable')[:self._config.at_once]
@@ -74,7 +74,7 @@ class _Sampler:
     return drawn
 
   def learn(self, chosen: np.ndarray, gained: np.ndarray) -> None:
-    """See `choosers.Chooser`; does nothing, as PPO learns after the episode."""
+    """See `improving.Scorer`; PPO learns after the episode."""
 
 
 def _expected(scores: np.ndarray, logits: np.ndarray,
@@ -89,7 +89,7 @@ def _expected(scores: np.ndarray, logits: np.ndarray,
 def play(
     problem: placer_lib.Problem, start: np.ndarray,
     network: move_network.MoveNetwork, config: move_config.MoveConfig,
-    rng: np.random.Generator, describer: move_filter.MoveDescriber,
+    rng: np.random.Generator, describer: move_scoring.MoveDescriber,
     moves: moves_lib.Moves, deadline: deadlines.Deadline = deadlines.NEVER
 ) -> tuple[list[Look], priced_placements.PricedPlacements]:
   """Plays one episode; returns its looks and all priced placements.

@@ -21,7 +21,7 @@ class MoveConfig:
     draws: K, moves that are drawn per look.
     temperature: Divisor of the moves' scores before the softmax.
     gain_weight: Weight of the predicted gain in a score, see
-      `move_filter.FilterConfig`.
+      `move_scoring.GAIN_WEIGHT`.
     from_best: Share of the episodes that start with one of the best placements
       so far. The others start with a draft.
     elites: Number of best placements that are kept.

@@ -33,7 +33,7 @@ class MoveLayers(tf.keras.layers.Layer):
     Args:
       network: Network with F features.
       gain_weight: Weight of the predicted gain in a score, see
-        `move_filter.FilterConfig`.
+        `move_scoring.GAIN_WEIGHT`.
       temperature: Divisor of the scores.
     """
     super().__init__(name='moves')

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import time
 
 import numpy as np
@@ -18,7 +17,6 @@ from gdp_grappler.placers import best_of
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import staged_search
-from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
 from placer_model.training.moves import move_state
 from placer_model.training.moves import move_trainer
@@ -89,7 +87,7 @@ def search_on(trainer: move_trainer.MoveTrainer,
       problem, state.elites[:_STARTS],
       np.random.default_rng([trainer.seed, _SEARCH_STREAM]),
       search_budget.SearchBudget(count, seconds),
-      functools.partial(move_filter.MoveFilter, network=network))
+      staged_search.models_of(network))
   trainer.offer(found, move_state.SEARCH)
   state.evaluations[move_state.SEARCH] += priced.evaluations
   state.seconds += time.monotonic() - begin_s

@@ -18,8 +18,8 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.policy import drafts as drafts_lib
 from gdp_grappler.placers.search import priced_placements
-from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
+from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from placer_model.training.moves import episodes
 from placer_model.training.moves import move_config
@@ -200,8 +200,8 @@ class MoveTrainer:
                       len(found.prices))
 
   @functools.cached_property
-  def _describer(self) -> move_filter.MoveDescriber:
-    return move_filter.MoveDescriber(self.problem)
+  def _describer(self) -> move_scoring.MoveDescriber:
+    return move_scoring.MoveDescriber(self.problem)
 
   @functools.cached_property
   def _moves(self) -> moves_lib.Moves:

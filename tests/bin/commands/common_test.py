@@ -1,9 +1,12 @@
 import argparse
+import contextlib
+import importlib
+import signal
+from unittest import mock
 
 import pytest
 
 import gdp_grappler
-from gdp_grappler import errors
 from gdp_grappler.bin import gdp
 from gdp_grappler.bin.commands import common
 from gdp_grappler.cluster import placement as placement_lib
@@ -35,16 +38,51 @@ def test_results_have_no_commands_for_the_terminal(capsys):
     ('no/x.json', 'its folder does not exist'),
     ('folder.pb', 'it is a folder'),
 ])
-def test_outputs_that_cannot_be_written(tmp_path, name, said):
+def test_outputs_that_cannot_be_written(tmp_path, capsys, name, said):
   (tmp_path / 'folder.pb').mkdir()
-  with pytest.raises(errors.GdpError, match=said):
-    common.check_plan_output(str(tmp_path / name))
+  assert gdp.run(
+      ['place', 'g.pb', '--cluster=2xP100', f'--output={tmp_path / name}']) == 2
+  assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize('name', ['x.json', 'x.pb', 'x.pbtxt'])
-def test_outputs_are_not_made_before_the_work(tmp_path, name):
-  common.check_plan_output(str(tmp_path / name))
+def test_outputs_are_not_made_before_the_work(tmp_path):
+  common.check_output(str(tmp_path / 'x'), argparse.Namespace())
   assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('command', [
+    'place {0} --cluster=2xP100 --output={1}',
+    'place g.pb --cluster=2xP100 --plan={0} --output={1}',
+    'place g.pb --cluster=2xP100 --profile={0} --output={1}',
+    'show g.pb --plan={0} --output={1}', 'simulate {0} --plan=p --trace={1}',
+    'simulate g.pb --plan={0} --node_data={1}', 'profile {0} --output={1}'
+])
+def test_a_result_does_not_replace_what_is_read(tmp_path, capsys, command):
+  """The plan replaced the graph of a user who gave its file as --output."""
+  path, link = tmp_path / 'x.json', tmp_path / 'link.json'
+  path.write_text('{}')
+  link.symlink_to(path)
+  assert gdp.run(command.format(path, link).split()) == 2
+  assert f'Cannot write {link}: it is the ' in capsys.readouterr().err
+  assert path.read_text() == '{}'
+
+
+def test_a_terminal_may_be_read_and_written():
+  arguments = argparse.Namespace(graph='/dev/null')
+  common.check_output('/dev/null', arguments)
+
+
+def test_an_interrupt_while_tensorflow_loads_is_not_lost(monkeypatch):
+  """An import dropped it, and the command went on."""
+
+  def load(unused_name):
+    with contextlib.suppress(KeyboardInterrupt):
+      signal.raise_signal(signal.SIGINT)
+    return mock.MagicMock()
+
+  monkeypatch.setattr(importlib, 'import_module', load)
+  with pytest.raises(KeyboardInterrupt):
+    common.load_tensorflow()
 
 
 def test_arguments_become_a_request():

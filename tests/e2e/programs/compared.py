@@ -96,6 +96,16 @@ def stays(option, lines):
   return results
 
 
+def without_xla(lines):
+  """Runs fits that XLA must not compile, though Keras would choose it."""
+  common.set_option(False)
+  return {
+      'stock': fit(common.compiled(jit_compile=False)),
+      'apply': stays({**common.RANDOM, 'xla': 'off'}, lines),
+      'report': stays({**common.RANDOM, 'xla': 'off', 'mode': 'report'}, lines),
+  }
+
+
 def shared(option):
   """Returns losses of two models with a common layer, trained in turn."""
   common.set_option(option)
@@ -169,7 +179,7 @@ def over_cpus(lines, one_gpu):
   several = ended('placed', lines, False, steps_per_execution=2)
   common.finish(stock=stock, ends=ends, several=several, shared=in_turn(lines),
                 late=switched_on_late(), loaded=loaded(),
-                no_gain=stays(True, lines),
+                without_xla=without_xla(lines), no_gain=stays(True, lines),
                 report=stays({**common.RANDOM, 'mode': 'report'},
                              lines), kept=stays({**GUARDED, 'xla': 'keep'},
                                                 lines), one_gpu=one_gpu)

@@ -137,6 +137,37 @@ def sessions():
   }
 
 
+def one_thread():
+  """Runs a session whose executor has one thread and no reference variables."""
+  config = tf1.ConfigProto(device_count={'CPU': 3})
+  config.experimental.executor_type = 'SINGLE_THREADED_EXECUTOR'
+  results = []
+  for option in (False, common.RANDOM):
+    common.set_option(option)
+    metadata = tf1.RunMetadata()
+    with tf.Graph().as_default(), tf1.Session(config=config) as sess:
+      y = tf1.placeholder_with_default(X_VALUE, X_VALUE.shape)
+      for _ in range(6):
+        y = tf.sin(y) + tf.cos(y)
+      value = sess.run(tf.reduce_sum(y), None,
+                       tf1.RunOptions(output_partition_graphs=True), metadata)
+    results.append({
+        'sum': float(value), 'devices': common.count(metadata.partition_graphs)
+    })
+  return results
+
+
+def one_thread_function():
+  """Calls a function in an executor that has one thread, and afterwards."""
+  function = tf.function(body)
+  common.set_option(common.RANDOM)
+  with tf.experimental.function_executor_type('SINGLE_THREADED_EXECUTOR'):
+    _, devices = common.devices_used(lambda: function(X))
+  return {
+      'in_scope': devices, 'after': common.devices_used(lambda: function(X))[1]
+  }
+
+
 class Module(tf.Module):
 
   def __init__(self):
@@ -224,6 +255,8 @@ def main():
   listen()
   common.finish(switching=switching(), old_threads=old_threads(),
                 threads=threads(), planned=planned(), sessions=sessions(),
+                one_thread=one_thread(),
+                one_thread_function=one_thread_function(),
                 saved_model=saved_model(), dataset=dataset(),
                 loop=with_while_and_gradient())
 

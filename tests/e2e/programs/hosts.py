@@ -95,6 +95,26 @@ def session(option, target):
   return losses, sorted({s.device for s in metadata.step_stats.dev_stats})
 
 
+def late_reads(option, target):
+  """Returns what a v1 session reads from buffers that its steps change."""
+  common.set_option(option)
+  with tf.Graph().as_default():
+    x = v1.placeholder(tf.float32, (_UNITS, _UNITS))
+    total = v1.get_variable('total', (_UNITS, _UNITS), use_resource=False,
+                            initializer=v1.zeros_initializer())
+    parts = [function(x) for function in (tf.sin, tf.cos, tf.tanh, tf.exp)]
+    stack = tf.parallel_stack(parts)
+    with tf.control_dependencies([v1.assign_add(total, tf.add_n(parts))]):
+      late = [function(total) for function in (tf.sin, tf.cos, tf.tanh, tf.abs)]
+    # Ops that a caller fetches do not move.
+    fetches = [value + 1. for value in (stack, *late)]
+    with v1.Session(target) as running:
+      running.run(v1.global_variables_initializer())
+      feed = {x: numbers(_UNITS, _UNITS)}
+      return [[value.tolist() for value in running.run(fetches, feed)]
+              for _ in range(_STEPS)]
+
+
 def both(train, *args):
   """Returns the results without and with the option."""
   return {
@@ -127,7 +147,9 @@ def main(mode, *hosts):
   results = {}
   spec = tf.train.ClusterSpec({'worker': addresses})
   if mode == 'session':
-    results = both(session, f'grpc://{addresses[0]}')
+    target = f'grpc://{addresses[0]}'
+    results = both(session, target)
+    results['late_reads'] = both(late_reads, target)
   elif mode == 'killed':
     results = killed(addresses, process)
   elif mode == 'left':

@@ -10,6 +10,7 @@ import io
 import os
 import sys
 import tempfile
+import unittest
 
 import common
 import moved_memory
@@ -219,10 +220,8 @@ def error_in_the_middle():
       if batch == 2:
         raise RuntimeError('stop')
 
-  try:
+  with unittest.TestCase().assertRaisesRegex(RuntimeError, '^stop$'):
     fit(model, callbacks=[Stop()])
-  except RuntimeError:
-    pass
   return weights(model), fit(model)
 
 

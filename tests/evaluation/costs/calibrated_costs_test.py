@@ -39,6 +39,16 @@ def test_measured_sizes_take_what_they_took():
                              seconds)
 
 
+def test_a_measured_slowdown_also_holds_for_other_types():
+  """A calibration gave products of float16 the seconds of float32."""
+  cluster = _cluster(tuple(('MatMul', *size) for size in _SIZES))
+  graph = graphs.make_graph(num_ops=2, flops=1e12, io_bytes=1e9)
+  graph = graph.replace(element_types_by_name={graph.names[1]: 'float16'})
+  single, half = calibrated_costs.CalibratedCostModel().op_seconds(
+      graph, cluster)[:, 1]
+  assert half == pytest.approx(single / 2, rel=.01)
+
+
 def test_between_two_sizes_it_is_a_line_of_the_logarithms():
   """Three sizes of a copy, twice, four times and twice the roofline's."""
   bandwidth = presets.preset('1xH100').devices[1].bandwidth_bytes_per_s
@@ -88,6 +98,25 @@ def test_what_launches_no_kernel_has_no_time_on_the_stream():
   cluster = _cluster((('Mul', 1e6, 1e9, 1e-2),))
   assert _seconds(cluster, ['Reshape', 'Const'], [0, 0],
                   [8, 8]).tolist() == [0, 0]
+
+
+def test_nor_have_ops_of_the_hosts_memory():
+  cluster = _cluster((('Mul', 1e6, 1e9, 1e-2),))
+  graph = graphs.make_graph(num_ops=2, op_types=['Mul'] * 2, io_bytes=8)
+  graph = graph.replace(host_ops=frozenset(graph.names[:1]))
+  costs = calibrated_costs.CalibratedCostModel()
+  on_gpu = costs.op_seconds(graph, cluster)[:, 1]
+  assert on_gpu[0] == 0 < on_gpu[1]
+
+
+def test_large_ops_of_the_hosts_memory_take_the_time_of_the_host():
+  """They took no time at all if they were on a GPU."""
+  cluster = _cluster((('Mul', 1e6, 1e9, 1e-2),))
+  graph = graphs.make_graph(num_ops=1, op_types=['Mul'], io_bytes=2e8)
+  graph = graph.replace(host_ops=frozenset(graph.names))
+  costs = calibrated_costs.CalibratedCostModel()
+  cpu, gpu = costs.op_seconds(graph, cluster)[0]
+  assert gpu == cpu > 1e-3
 
 
 def test_points_of_one_size_are_averaged():

@@ -46,6 +46,19 @@ def test_arithmetic_of_those_seconds():
   assert _shares(flops=1e8, seconds=2.) == [1, .1, .1]
 
 
+def test_elements_and_arithmetic_of_float16():
+  cluster = _cut()
+  cluster = dataclasses.replace(
+      cluster, devices=tuple(
+          dataclasses.replace(d, float16_rate=4.) for d in cluster.devices))
+  graph = graphs.chain(2, tensor_bytes=8000, op_types=['MatMul'] * 2, flops=1e8)
+  graph = graph.replace(element_types_by_name={graph.names[0]: 'float16'})
+  shares = card_shares.of(graph, cluster, np.full((2, 3), .5))
+  assert shares[0].tolist() == [1, .5, .5]
+  # Two products of float32 have as many bytes in half as many outputs.
+  assert shares[1].tolist() == [1, .4, .4]
+
+
 def test_traffic_of_those_seconds():
   assert _shares(io_bytes=3e8) == [1, .3, .3]
 

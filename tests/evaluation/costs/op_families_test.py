@@ -4,23 +4,29 @@ from gdp_grappler.evaluation.costs import op_families
 
 _EXAMPLES = {
     'matmul': ('MatMul', '_FusedMatMul', '_MklMatMul', 'SparseMatMul',
-               'SparseTensorDenseMatMul'), 'batch_matmul':
-                   ('BatchMatMulV2', '_MklBatchMatMul', 'Einsum', 'Cholesky',
-                    'MatrixInverse'),
-    'convolution':
-        ('Conv2D', 'Conv3D', '_FusedConv2D', 'Dilation2D', '_MklConv2D'),
-    'convolution_gradient': ('Conv2DBackpropFilter', 'Conv2DBackpropInput',
-                             'Conv3DBackpropFilterV2'),
-    'depthwise':
-        ('DepthwiseConv2dNative', 'DepthwiseConv2dNativeBackpropFilter',
-         '_FusedDepthwiseConv2dNative'), 'recurrent':
-             ('CudnnRNN', 'LSTMBlockCell', 'BlockLSTMV2', 'GRUBlockCell'),
-    'elementwise': ('AddV2', 'Relu', 'ResourceApplyAdam', 'NoSuchOp', ''),
-    'movement': ('ConcatV2', 'StridedSlice', 'Pad', 'Cast', 'AssignVariableOp',
-                 'TensorListPushBack', 'TensorArrayReadV3'), 'transpose':
-                     ('Transpose', 'ConjugateTranspose', 'ReverseSequence',
-                      'SpaceToBatchND', 'BatchToSpaceND'), 'reduction':
-                          ('Sum', 'ArgMax', 'BiasAddGrad', 'L2Loss', 'Cumsum'),
+               'SparseTensorDenseMatMul'),
+    'batch_matmul':
+        ('BatchMatMulV2', '_MklBatchMatMul', 'Einsum', 'MatrixTriangularSolve'),
+    'decomposition':
+        ('Cholesky', 'MatrixInverse', 'MatrixSolveLs', 'Lu', 'Qr', 'Svd', 'Eig',
+         'SelfAdjointEigV2', 'MatrixSquareRoot', 'LogMatrixDeterminant'),
+    'call':
+        ('PartitionedCall', 'StatefulPartitionedCall', 'XlaLaunch', 'While',
+         'StatelessIf', 'Case', '__inference_step_12'), 'convolution':
+             ('Conv2D', 'Conv3D', '_FusedConv2D', 'Dilation2D', '_MklConv2D'),
+    'convolution_gradient':
+        ('Conv2DBackpropFilter', 'Conv2DBackpropInput', 'Conv3DBackpropFilterV2'
+        ), 'depthwise':
+            ('DepthwiseConv2dNative', 'DepthwiseConv2dNativeBackpropFilter',
+             '_FusedDepthwiseConv2dNative'), 'recurrent':
+                 ('CudnnRNN', 'LSTMBlockCell', 'BlockLSTMV2', 'GRUBlockCell'),
+    'elementwise':
+        ('AddV2', 'Relu', 'ResourceApplyAdam', 'NoSuchOp', ''), 'movement':
+            ('ConcatV2', 'StridedSlice', 'Pad', 'Cast', 'AssignVariableOp',
+             'TensorListPushBack', 'TensorArrayReadV3'), 'transpose':
+                 ('Transpose', 'ConjugateTranspose', 'ReverseSequence',
+                  'SpaceToBatchND', 'BatchToSpaceND'), 'reduction':
+                      ('Sum', 'ArgMax', 'BiasAddGrad', 'L2Loss', 'Cumsum'),
     'normalization': ('FusedBatchNormV3', 'FusedBatchNormGradV3', 'Softmax',
                       'SparseSoftmaxCrossEntropyWithLogits', 'LogSoftmax'),
     'pooling': ('MaxPool', 'AvgPoolGrad', 'ResizeBilinear'), 'gather':

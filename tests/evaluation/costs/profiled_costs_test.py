@@ -181,6 +181,21 @@ def test_ops_without_a_kernel_do_not_spoil_the_ratios_of_a_gpu():
       3 * model.op_seconds(other, gpus)[:, 1])
 
 
+@pytest.mark.parametrize('io_bytes, seconds', [(12., 0), (1e6, 1 + _VISIT_S)])
+def test_only_small_ops_of_the_hosts_memory_take_no_time_on_a_gpu(
+    io_bytes, seconds):
+  """Large ones had 0 s in place of their measured seconds, too."""
+  gpus = presets.preset('1xP100')
+  graph = graphs.make_graph(num_ops=2, op_types=['AddV2'] * 2,
+                            io_bytes=io_bytes)
+  graph = graph.replace(host_ops=frozenset(graph.names[:1]))
+  profile = profiles.of_graph(graph, np.ones(2),
+                              devices=((gpus.devices[1].name, 'GPU'),))
+  costs = profiled_costs.ProfiledCostModel(profile)
+  on_gpu = costs.op_seconds(graph, gpus)[:, 1]
+  assert on_gpu.tolist() == pytest.approx([seconds, 1 + _VISIT_S])
+
+
 def test_ops_that_were_not_timed_are_priced_by_the_law_of_the_others():
   """Their price was once 0 s."""
   graph = _graph(0)

@@ -50,6 +50,8 @@ def test_every_kernel_is_launched():
         ('Conv2D', 5, 2.5 + 4e-6 + 9e-6),
         ('Conv2DBackpropInput', 2 / .35, 2 / .65 + 4e-6 + 12e-6),
         ('CudnnRNNV3', 4, 4 + 15e-6),
+        ('StatefulPartitionedCall', 2.5, 2.5),
+        ('Cholesky', 2 / .15, 40 + 27e-6),
         ('DepthwiseConv2dNative', 10, 20),
         ('DepthwiseConv2dNativeBackpropFilter', 10, 20),
         ('Sum', 8, 8 + 3e-6),
@@ -105,6 +107,24 @@ def test_ops_without_a_kernel_are_only_visited(op_type):
   assert roofline.family(op_type) == roofline.VISIT
 
 
+def test_ops_of_the_hosts_memory_launch_nothing_on_gpus():
+  """Each cost a dispatch and a kernel; a loop of an LSTM has dozens of them."""
+  cluster = presets.preset('1xP100')
+  graph = graphs.make_graph(num_ops=2, op_types=['AddV2'] * 2, io_bytes=12.)
+  graph = graph.replace(host_ops=frozenset(graph.names[:1]))
+  seconds = roofline.Roofline().op_seconds(graph, cluster)
+  assert seconds[0, 1] == 0 < seconds[1, 1]
+  assert seconds[0, 0] == seconds[1, 0] > 0
+
+
+def test_large_ops_of_the_hosts_memory_take_the_time_of_the_host():
+  """They took no time at all if they were on a GPU."""
+  graph = graphs.make_graph(num_ops=1, op_types=['AddV2'], io_bytes=2e8)
+  graph = graph.replace(host_ops=frozenset(graph.names))
+  cpu, gpu = roofline.Roofline().op_seconds(graph, presets.preset('1xP100'))[0]
+  assert gpu == cpu > 1e-3
+
+
 def test_visit_time_can_be_chosen():
   graph = graphs.make_graph(num_ops=2, op_types=['NoOp', 'MatMul'])
   seconds = roofline.Roofline(visit_s=0.25).op_seconds(graph,
@@ -127,6 +147,31 @@ def test_each_device_has_its_own_figures():
     fill_s = 4e-6 if device.type == 'GPU' else 0
     assert found == pytest.approx(1e12 / device.peak_flops / device.efficiency
                                   + device.launch_s + fill_s)
+
+
+def test_the_rate_depends_on_the_type_of_the_elements():
+  """Mixed precision was as slow as float32, and float64 as fast."""
+  cluster = presets.preset('1xV100')
+  graph = graphs.make_graph(num_ops=4, op_types=['MatMul'] * 3 + ['AddV2'],
+                            flops=1e13)
+  graph = graph.replace(element_types_by_name=dict(
+      zip(graph.names[1:], ('float16', 'float64', 'float16'))))
+  seconds = roofline.Roofline().op_seconds(graph, cluster)[:, 1]
+  np.testing.assert_allclose(seconds[1:] / seconds[0], [1 / 8, 2, 4], rtol=1e-3)
+
+
+@pytest.mark.parametrize('name, element_type, most', [
+    ('B200', 'float64', 37e12 * device_figures.CARDS['B200'].efficiency * .8),
+    ('B200', 'float32', 70e12),
+    ('MI300X', 'float16', 140e12),
+])
+def test_the_limit_of_convolutions_is_that_of_their_type(
+    name, element_type, most):
+  """The rate was limited first, and then multiplied by the type's factor."""
+  graph = graphs.make_graph(num_ops=1, op_types=['Conv2D'], flops=1e16)
+  graph = graph.replace(element_types_by_name={graph.names[0]: element_type})
+  seconds = roofline.Roofline().op_seconds(graph, presets.preset(f'1x{name}'))
+  assert 1e16 / seconds[0, 1] == pytest.approx(most, rel=1e-3)
 
 
 def test_time_steps_launch_their_kernels_one_after_the_other():
@@ -199,6 +244,14 @@ def test_convolutions_unfold_their_input(kind, inputs, output):
   assert found.dtype == np.int64
   np.testing.assert_array_equal(found[3], [0, _UNFOLDED, _UNFOLDED])
   assert not np.delete(found, 3, 0).any()
+
+
+def test_the_unfolded_input_has_elements_of_its_type():
+  """A convolution of float16 got eight times the workspace that it needs."""
+  graph = _convolution('Conv2D', (_X // 2, _W // 2), _Y // 2)
+  graph = graph.replace(element_types_by_name={graph.names[3]: 'float16'})
+  found = roofline.Roofline().workspace_bytes(graph, clusters.make_cluster())
+  np.testing.assert_array_equal(found[3], [0, _UNFOLDED // 2, _UNFOLDED // 2])
 
 
 def test_workspace_stays_below_its_limit():

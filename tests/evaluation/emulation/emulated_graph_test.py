@@ -50,6 +50,14 @@ def test_aliases_and_parameters_are_told():
   assert first.attr['parameter_bytes'].i == 8
 
 
+def test_a_merge_passes_on_the_memory_of_the_branch_that_runs():
+  """The emulated Merge once passed on the first input, even a dead one."""
+  graph = graphs.make_graph([(0, 2, 0), (1, 2, 100)],
+                            op_types=['MatMul', 'MatMul',
+                                      'Merge']).replace(executions=[0, 1, 1])
+  assert list(nodes(graph)[2].input) == ['op1:0', 'op0:0']
+
+
 def test_sinks_are_what_nothing_waits_for():
   graph = graphs.make_graph([(0, 1, 5), (0, 2)], 4)
   assert emulated(graph).sinks() == ['op1', 'op2', 'op3']

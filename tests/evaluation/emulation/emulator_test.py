@@ -239,12 +239,6 @@ def test_too_little_memory_is_a_violation(emulator):
   assert found.valid and found.peak_bytes[C] < SMALL_BYTES // 4
 
 
-def test_placement_on_another_cluster(emulator):
-  other = clusters.make_cluster(1)
-  with pytest.raises(ValueError, match='cluster'):
-    emulator.evaluate(graphs.chain(1), placement_lib.Placement([0], other))
-
-
 def test_killed_process_is_replaced(emulator, monkeypatch):
   graph = graphs.chain(2, flops=[1, 1])
   assert emulator.evaluate(graph, on([A, A])).valid

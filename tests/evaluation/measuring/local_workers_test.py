@@ -109,6 +109,20 @@ def test_a_killed_one_is_noticed_and_replaced(workers):
   assert remote_devices.remote_cluster(target).num_devices == 2
 
 
+def test_one_that_is_killed_while_it_starts_is_replaced(monkeypatch):
+  started, real = [], local_workers.LocalWorkers._start
+
+  def start(self, task):
+    started.append(real(self, task))
+    if len(started) == 1:
+      os.kill(started[0].pid, signal.SIGKILL)
+    return started[-1]
+
+  monkeypatch.setattr(local_workers.LocalWorkers, '_start', start)
+  with local_workers.LocalWorkers(1) as workers:
+    assert workers.servers == (started[1],) and started[1].alive
+
+
 def test_none_is_left_after_closing():
   with local_workers.LocalWorkers(1) as workers:
     pids = _pids(workers)

@@ -5,15 +5,19 @@ import os
 import pathlib
 import re
 import sys
+import types
 
 import numpy as np
 import pytest
 
+from gdp_grappler import native
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import native_simulator
+from gdp_grappler.evaluation.simulation import simulator
 from helpers import clusters
 from helpers import fresh
+from helpers import graphs
 
 # Sources are not installed.
 _SOURCE = (pathlib.Path(__file__).parents[3] / 'gdp_grappler' / 'evaluation'
@@ -40,17 +44,28 @@ sys.exit(7)
 '''
 
 
-@pytest.mark.parametrize('name, structure',
-                         [('GdpGraph', native_simulator._NativeGraph),
-                          ('GdpCluster', native_simulator._NativeCluster)])
-def test_structures_are_those_of_c(name, structure):
+def _fields(name):
+  """Names of the fields of a struct in the source."""
   body = re.search(rf'struct {name} {{(.*?)}};', _SOURCE, re.DOTALL)[1]
   declared = re.sub(r'//.*', '', body).split(';')
-  names = [
+  return [
       re.sub(r'.*[ *]', '', part.strip()) for text in declared
       for part in text.split(',') if part.strip()
   ]
-  assert names == [field for field, *_ in structure._fields_]
+
+
+def test_structures_are_those_of_c(monkeypatch):
+  stock, made = native.struct, []
+
+  def watched(**fields):
+    made.append([*fields])
+    return stock(**fields)
+
+  monkeypatch.setattr(native, 'struct', watched)
+  graph = graphs.random_graph(0, 30)
+  simulator.Simulator(clusters.make_cluster(2)).price(
+      graph, np.ones((1, graph.num_ops), np.int32))
+  assert made == [_fields('GdpGraph'), _fields('GdpCluster')]
 
 
 def test_arrays_of_a_cluster():
@@ -62,19 +77,28 @@ def test_arrays_of_a_cluster():
                           dispatch_s=.25, callback_s=.125, context='card')
       for device in cluster.devices[1:]
   ]
-  cluster = dataclasses.replace(cluster, devices=(cpu, *gpus))
+  cluster = dataclasses.replace(cluster, devices=(cpu, *gpus), step_s=2)
   contention = cost_model.Contention(np.array([5, 6, 6]), np.array([.1, .2,
                                                                     .3]))
-  arrays = native_simulator._cluster_arrays(cluster, contention)
-  (units, pools, slots, copy_s, rates, streams, host, contexts, buses, shares,
-   latency_s, _, channels) = (array.tolist() for array in arrays)
-  assert (units, pools, slots) == ([0, 1, 1], [0, 1, 2], [3, 1])
-  assert (copy_s, rates) == ([.5, 0, 0], [7., np.inf, np.inf])
-  assert (streams, contexts) == ([0, 1, 1], [0, 1, 1])
-  assert host == [[0.] * 8] + 2 * [[.25, 0, 0, 0, 0, 0, .125, 0]]
-  assert (buses, shares) == ([5, 6], [.1, .2, .3])
-  assert latency_s[0] == [0, 1, 1] and np.shape(channels) == (3, 3, 2)
-  assert all(array.flags.c_contiguous for array in arrays)
+  structure = native_simulator._native_cluster(
+      types.SimpleNamespace(cluster=cluster, contention=contention,
+                            card_shares=None))
+  assert isinstance(structure.step_s, float)
+  made = structure.arrays
+  assert made['units'].tolist() == [0, 1, 1]
+  assert made['pools'].tolist() == [0, 1, 2]
+  assert made['slots'].tolist() == [3, 1]
+  assert made['copy_s'].tolist() == [.5, 0, 0]
+  assert made['copy_bytes_per_s'].tolist() == [7., np.inf, np.inf]
+  assert made['asynchronous'].tolist() == [0, 1, 1]
+  assert made['contexts'].tolist() == [0, 1, 1]
+  assert made['host'].tolist() == [[0.] * 8
+                                  ] + 2 * [[.25, 0, 0, 0, 0, 0, .125, 0]]
+  assert made['buses'].tolist() == [5, 6]
+  assert made['contention'].tolist() == [.1, .2, .3]
+  assert made['latency_s'][0].tolist() == [0, 1, 1]
+  assert made['channels'].shape == (3, 3, 2)
+  assert made['cards'] is made['card_shares'] is None
 
 
 def test_an_address_is_that_of_an_array_that_c_can_read():

@@ -60,6 +60,13 @@ class TestMemory:
     schedule = simulations.simulate(graph, [GPU0, GPU0])
     assert simulations.memory_curve(schedule, GPU0) == [(0, 501), (2, 500)]
 
+  def test_a_constant_given_as_memory_and_as_output_is_there_once(self):
+    """Its bytes counted twice."""
+    graph = graphs.chain(2, 100, op_types=['Const', 'MatMul'],
+                         param_bytes=[100, 0])
+    schedule = simulations.simulate(graph, [GPU0, GPU0])
+    assert schedule.peak_bytes.tolist() == [0, 100, 0]
+
   def test_reads_of_a_variable_cost_nothing_where_it_is(self):
     graph = _variable_read_twice()
     schedule = simulations.simulate(graph, [GPU0] * 5)
@@ -88,6 +95,14 @@ class TestMemory:
     assert simulations.memory_curve(schedule, GPU0) == [(0, 100), (3, 0)]
     assert simulations.memory_curve(schedule, GPU1) == [(0, 0), (1, 100),
                                                         (5, 0)]
+
+  def test_a_merge_keeps_the_buffer_of_the_branch_that_runs(self):
+    """The memory once went too early if the second branch ran."""
+    graph = graphs.make_graph([(0, 2, 0), (1, 2, 100), (2, 3, 100)],
+                              op_types=['MatMul', 'MatMul', 'Merge', 'MatMul'
+                                       ]).replace(executions=[0, 1, 1, 1])
+    schedule = simulations.simulate(graph, [GPU0] * 4, [0.0, 1.0, 1.0, 1.0])
+    assert simulations.memory_curve(schedule, GPU0) == [(0, 100), (3, 0)]
 
 
 def _variable_read_twice():

@@ -90,21 +90,6 @@ class TestViolations:
 
 class TestInput:
 
-  @pytest.mark.parametrize('shape', [(2,), (1, 3), (1, 2, 2)])
-  def test_devices_of_another_shape(self, shape):
-    with pytest.raises(ValueError, match=r'\[K, 2\] is needed'):
-      _simulator().price(graphs.chain(2), np.zeros(shape, int))
-
-  def test_devices_that_are_not_integers(self):
-    with pytest.raises(ValueError, match='float64'):
-      _simulator().price(graphs.chain(2), np.zeros((1, 2)))
-
-  @pytest.mark.parametrize('value', [1 << 32, -(1 << 32), (1 << 32) + 1])
-  def test_devices_beyond_int32_do_not_wrap_round(self, value):
-    devices = np.array([[0, value]])
-    prices = _simulator().price(graphs.chain(2), devices)
-    assert prices.seconds.tolist() == [math.inf] and not prices.valid.any()
-
   @pytest.mark.parametrize('dtype', ['int8', 'uint8', 'int64', 'uint64'])
   def test_integers_of_any_kind(self, dtype):
     devices = np.array([[0, 1], [1, 1]], dtype)
@@ -115,14 +100,6 @@ class TestInput:
     devices = np.array([[0, 1], [1, 1], [1, 2]]).T[::-1].T
     prices = _simulator().price(graphs.chain(2), devices)
     assert prices.seconds.tolist() == [4, 2, 4]
-
-  def test_no_placements(self):
-    assert not len(_simulator().price(graphs.chain(2), np.zeros((0, 2), int)))
-
-  def test_placement_on_another_cluster(self):
-    placement = placement_lib.Placement([0, 0], presets.preset('2xP100'))
-    with pytest.raises(ValueError, match='"2xP100".*"test"'):
-      _simulator().evaluate(graphs.chain(2), placement)
 
   def test_schedule_of_a_broken_placement(self):
     cluster = clusters.make_cluster()
@@ -141,17 +118,6 @@ class TestInput:
     with pytest.raises(ValueError, match='"op1" on CPU:0'):
       _simulator(seconds=[1.0, seconds]).price(graphs.chain(2),
                                                np.zeros((1, 2), int))
-
-  @pytest.mark.parametrize('shape', [(2, 2, 2), (2, 3), (1, 2), (3,), ()])
-  def test_priorities_of_another_shape(self, shape):
-    with pytest.raises(ValueError, match=r'priorities.*\[3, 2\] is needed'):
-      _simulator().price(graphs.chain(2), np.zeros((3, 2), int),
-                         np.zeros(shape))
-
-  def test_priority_that_is_not_a_number(self):
-    with pytest.raises(ValueError, match='priority of op "op1".*None for all'):
-      _simulator().price(graphs.chain(2), np.zeros((1, 2), int),
-                         [[0, math.nan]])
 
   def test_priorities_of_one_placement(self):
     cluster = clusters.make_cluster()
@@ -200,18 +166,6 @@ class TestConcurrency:
     np.testing.assert_array_equal(alone.seconds, many.seconds)
     np.testing.assert_array_equal(alone.peak_bytes, many.peak_bytes)
     assert len(set(alone.seconds.tolist())) > 10
-
-  def test_priorities_of_each_placement(self):
-    graph, cluster, devices = _some_placements()
-    priorities = np.random.default_rng(1).normal(size=devices.shape)
-    threads = simulator.Simulator(cluster, threads=3)
-    together = threads.price(graph, devices, priorities)
-    for k, row in enumerate(devices):
-      alone = threads.evaluate(
-          graph, placement_lib.Placement(row, cluster, priorities[k]))
-      assert alone.step_time_s == together.seconds[k]
-      assert alone.peak_bytes == tuple(together.peak_bytes[k])
-    assert (together.seconds != threads.price(graph, devices).seconds).any()
 
   def test_calls_from_several_python_threads(self):
     graph, cluster, devices = _some_placements()

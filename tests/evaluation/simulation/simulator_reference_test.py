@@ -9,6 +9,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import native_simulator
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.graph import op_kinds
 from helpers import clusters
 from helpers import graphs
 from helpers import reference_simulator
@@ -34,8 +35,16 @@ def _random_graph(seed, rng):
                               window=int(rng.choice([2, 5, 16])),
                               control=rng.choice([0, 0.3]),
                               aliases=rng.choice([0, 0.4]))
+  # Every second alias is a Merge or a Switch. Every second op without inputs is
+  # a constant.
+  kinds = {'Identity': ('Identity', 'Merge', 'Identity', 'Switch')}
+  reads = set(graph.edges[graph.edge_tensors >= 0, 1].tolist())
   return graph.replace(
-      tensor_bytes=rng.integers(0, 4, len(graph.tensor_ops)) * 50,
+      op_types=[
+          'Const' if op % 2 and op not in reads else kinds.get(
+              kind, [kind] * 4)[op % 4]
+          for op, kind in enumerate(graph.op_types)
+      ], tensor_bytes=rng.integers(0, 4, len(graph.tensor_ops)) * 50,
       groups=np.arange(graph.num_ops),
       executions=rng.choice([[1, 1, 1], [0, 1, 3]][rng.integers(2)],
                             graph.num_ops))
@@ -110,7 +119,7 @@ def _assert_agrees(seed, simulated, case, contention, **given):
     order = None if priorities is None else priorities[k]
     expected = reference_simulator.ReferenceSimulator(graph, simulated.cluster,
                                                       seconds, devices,
-                                                      ('Identity',), order,
+                                                      op_kinds.ALIASES, order,
                                                       workspace, *contention,
                                                       **given)
     assert prices.seconds[k] == expected.step_time, seed
@@ -183,7 +192,7 @@ def test_agrees_exactly_where_dispatch_differs(block):
         placements, None if priorities is None else priorities.astype(float), 1)
     expected = [
         reference_simulator.ReferenceSimulator(
-            graph, cluster, seconds, devices, ('Identity',),
+            graph, cluster, seconds, devices, op_kinds.ALIASES,
             None if priorities is None else priorities[k], workspace,
             dispatch_factors=factors, poll_factors=polls, root_ranks=ranks,
             launches=launches, host_work=work).step_time

@@ -219,6 +219,14 @@ class TestExecutions:
     schedule = simulations.simulate(graph, [GPU0] * 3, [1.0, 0.0, 2.0])
     assert simulations.memory_curve(schedule, GPU0) == [(0, 100), (1, 0)]
 
+  def test_constants_stay(self):
+    """The memory of frozen weights was free after their last reader."""
+    graph = graphs.make_graph([(0, 1, 100), (1, 2, 40)],
+                              op_types=['Const', 'MatMul', 'MatMul'])
+    schedule = simulations.simulate(graph, [GPU0] * 3)
+    assert simulations.memory_curve(schedule, GPU0) == [(0, 100), (1, 140),
+                                                        (3, 100)]
+
   def test_tensors_of_a_loop_have_their_size(self):
     graph = graphs.chain(2).replace(executions=[7, 7])
     schedule = simulations.simulate(graph, [GPU0, GPU1])

@@ -14,7 +14,6 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.costs import fixed_costs
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.features.moves import featurizer
-from gdp_grappler.features.moves import native_features
 from gdp_grappler.features.moves import schema
 from gdp_grappler.graph import op_graph
 from helpers import clusters
@@ -275,7 +274,7 @@ def test_threads_do_not_matter(monkeypatch):
       now).astype(np.int32)
 
   def found(threads):
-    monkeypatch.setattr(native_features.cores, 'own', lambda: threads)
+    monkeypatch.setattr(featurizer.cores, 'own', lambda: threads)
     moves = featurizer.MoveFeaturizer(
         graph, cluster,
         fixed_costs.FixedCostModel(np.ones((900, cluster.num_devices))))

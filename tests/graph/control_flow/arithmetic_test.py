@@ -62,6 +62,15 @@ def test_a_mean_need_not_be_whole():
   assert float(found.array) == 3.5
 
 
+@pytest.mark.parametrize('op, a, b', [('RealDiv', 1, 0), ('FloorDiv', 1, 0),
+                                      ('FloorMod', 1, 0),
+                                      ('Mul', 1e200, 1e200)])
+def test_what_is_no_finite_number_is_not_known(op, a, b):
+  """Users saw a RuntimeWarning of numpy."""
+  with pytest.raises(ArithmeticError):
+    _apply(op, a, b)
+
+
 @pytest.mark.parametrize('op, known', [('AddV2', True), ('Sub', True),
                                        ('Mul', False), ('Maximum', False),
                                        ('Less', False)])

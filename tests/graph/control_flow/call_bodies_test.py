@@ -59,6 +59,28 @@ def test_a_body_computes_what_its_function_does():
   assert all(name.startswith('call/') for name in names[2:-2])
 
 
+@tf.function
+def _parts(x):
+  first, second = tf.raw_ops.IdentityN(input=tf.split(x, 2))
+  return first, *tf.math.top_k(second)
+
+
+def test_all_outputs_of_an_op_are_told_apart():
+  bodies, node = _called(lambda: _parts(tf.constant([0.] * 4)),
+                         'PartitionedCall')
+  first, largest, place = _run(
+      bodies.body(node.attr['f'].func.name, _constants([7., 1., 2., 9.])))
+  assert (first.tolist(), largest, place) == ([7., 1.], 9., 1)
+
+
+def test_an_op_that_tensorflow_does_not_know_is_named():
+  strange = function_pb2.FunctionDef()
+  strange.node_def.add(name='it', op='Strange')
+  bodies = call_bodies.Bodies({'f': strange})
+  with pytest.raises(ValueError, match='does not know the op "Strange"'):
+    bodies.body('f', [])
+
+
 def test_what_is_not_known_stays_an_argument_of_the_declared_type():
   bodies, node = _called(lambda: _both(tf.constant(0.), tf.constant(0.)),
                          'PartitionedCall')

@@ -5,6 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.eager import context
+from tensorflow.python.framework import function as tf_function
+from tensorflow.python.ops import functional_ops
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
@@ -144,6 +147,59 @@ def test_unknown_loops_are_told_once():
   ]
 
 
+def _told(make):
+  """FLOPs of the one loop of a graph, and what was told about the graph."""
+  said = []
+  graph = graph_def_io.read(graph_defs.source(graph_defs.built(make)),
+                            tell=said.append)
+  op = next(i for i, t in enumerate(graph.op_types) if 'While' in t)
+  return graph.flops[op], said
+
+
+def test_a_limit_that_depends_on_a_shape_is_known():
+  """Only a constant limit was known, so such a loop ran the default number."""
+
+  def make():
+    size = tf.shape(tf1.placeholder(tf.float32, [None, 7]))[1]
+    return _loop(lambda: size)
+
+  flops, said = _told(make)
+  assert flops == pytest.approx(7 * 2 * 8 * 16 * 16, rel=.1) and not said
+
+
+def test_an_argument_with_one_element_keeps_its_shape():
+
+  def make():
+    inner = tf.function(lambda size: tf.exp(tf.fill(size, 1.)))
+    return inner(tf.shape(tf1.placeholder(tf.float32, [None])))
+
+  graph = graph_def_io.read(graph_defs.source(graph_defs.built(make)),
+                            unknown_dim=100)
+  op = next(i for i, t in enumerate(graph.op_types) if 'Call' in t)
+  assert graph.flops[op] > 100
+
+
+def test_a_loop_in_wrapped_functions_is_counted():
+  """The counter in a wrapped function was not found."""
+
+  def make():
+    x = tf1.placeholder(tf.float32, [16, 16])
+
+    @tf_function.Defun(tf.int32, tf.float32)
+    def cond(i, unused):
+      del unused
+      return i < 7
+
+    @tf_function.Defun(tf.int32, tf.float32)
+    def body(i, y):
+      return i + 1, tf.nn.relu(y @ x)  # TensorFlow wraps both because of `x`.
+
+    functional_ops.While([0, x], cond, body)
+
+  flops, said = _told(make)
+  assert flops == pytest.approx(7 * 2 * 16**3, rel=.2) and not said
+
+
 def test_a_constant_condition_takes_its_branch():
 
   def make():
@@ -173,6 +229,66 @@ def test_what_xla_compiles_costs_something():
   graph = graph_def_io.read(graph_defs.source(graph_defs.built(make)))
   op = next(i for i, t in enumerate(graph.op_types) if 'Call' in t)
   assert graph.flops[op] >= 2 * 2 * 8 * 16 * 16
+
+
+@pytest.mark.parametrize('order', [1, -1])
+def test_a_call_holds_the_memory_of_the_branch_that_runs(order):
+  """A Merge once held the first branch, even if the second one ran."""
+  raw = tf.raw_ops
+
+  @tf.function
+  def inner(x):
+    no, yes = raw.Switch(data=x, pred=tf.constant(True))
+    y = raw.Merge(inputs=[tf.sin(no), tf.cos(yes)][::order]).output
+    large = tf.fill([64, 16], tf.reduce_sum(y))
+    return y * tf.reduce_sum(large)
+
+  graph = graph_defs.read(lambda: inner(tf1.placeholder(tf.float32, [8, 16])))
+  op = next(i for i, t in enumerate(graph.op_types) if 'Call' in t)
+  held = graph.tensor_bytes[graph.tensor_ops == op][-1]
+  assert held >= 64 * 16 * 4
+
+
+@pytest.fixture(name='library_only')
+def _library_only(monkeypatch):
+  """TensorFlow knows no function, as in a process that only reads a file."""
+  monkeypatch.setattr(type(context.context()), 'has_function', lambda *_: False)
+
+
+@pytest.mark.usefixtures('library_only')
+def test_a_call_in_a_call_is_found_in_the_library_of_the_graph():
+  """Outside of the process that traced the graph, such a call cost nothing."""
+
+  @tf.function(jit_compile=True)
+  def compiled(x):
+    for _ in tf.range(7):
+      x = tf.nn.relu(x @ tf.ones([16, 16]))
+    return x
+
+  said = []
+  graph = graph_def_io.read(
+      graph_defs.source(
+          graph_defs.built(
+              lambda: compiled(tf1.placeholder(tf.float32, [8, 16])))),
+      tell=said.append)
+  assert not said
+  op = next(i for i, t in enumerate(graph.op_types) if 'Call' in t)
+  assert graph.flops[op] == pytest.approx(7 * 2 * 8 * 16 * 16, rel=.1)
+
+
+def test_ops_named_after_functions_cost_what_these_do():
+  """An op in a function whose type was a function's name cost nothing."""
+
+  @tf_function.Defun(tf.float32)
+  def inner(x):
+    return x @ tf.ones([16, 16])
+
+  @tf_function.Defun(tf.float32)
+  def outer(x):
+    return inner(inner(x))
+
+  graph = graph_defs.read(lambda: outer(tf1.placeholder(tf.float32, [8, 16])))
+  assert graph.flops[-1] == pytest.approx(2 * 2 * 8 * 16 * 16, rel=.1)
 
 
 def _called():

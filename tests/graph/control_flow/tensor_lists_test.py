@@ -56,6 +56,22 @@ def test_loops_that_begin_with_one_list_fill_lists_of_their_own():
   assert not counted[taken].any()
 
 
+def test_rows_of_a_tensor_are_copied_into_a_list():
+  """The list of a sequence had 0 bytes and was made by one kernel."""
+  graph = tf.Graph()
+  with graph.as_default():
+    sequence = tf.compat.v1.placeholder(tf.float32, [7, 4, 5])
+    made = tf.raw_ops.TensorListFromTensor(tensor=sequence,
+                                           element_shape=[4, 5])
+    tf.raw_ops.TensorListGetItem(input_handle=made, index=3,
+                                 element_shape=[4, 5], element_dtype=tf.float32)
+  read = graph_def_io.read(source_graph.SourceGraph('g', graph.as_graph_def()))
+  op = read.op_types.index('TensorListFromTensor')
+  size = 7 * 4 * 5 * 4
+  assert read.output_bytes[op] == size and read.io_bytes[op] == 2 * size
+  assert read.rounds[op] == 7
+
+
 def _list_bytes(make_element):
   """Bytes of a list on which seven iterations push an element [5]."""
 

@@ -217,5 +217,15 @@ def test_what_is_wrong_is_said_with_file_and_field(fields, said):
      ('[]', 'JSON but no graph'), ('{"devices": {}}', 'JSON but no graph'),
      ('{"nodes": "\xff', 'not JSON')])
 def test_what_is_no_graph(text, said):
-  with pytest.raises(errors.InvalidGraphError, match=said):
+  """The message named the page 'Docs/graph_json.md', which does not exist."""
+  with pytest.raises(errors.InvalidGraphError, match=said) as raised:
     graph_json.read('g.json', text.encode('latin1'))
+  assert 'The page docs/graph_json.md' in str(raised.value)
+
+
+def test_the_example_of_the_message_is_a_graph():
+  with pytest.raises(errors.InvalidGraphError) as raised:
+    graph_json.read('g.json', b'{}')
+  example = re.search('such as (.*?)[.] The page', str(raised.value))[1]
+  graph, _ = graph_json.read('g.json', example.encode())
+  assert graph.names == ('a', 'b') and graph.edges.tolist() == [[0, 1]]

@@ -34,6 +34,20 @@ def test_a_label_asks_for_another_kernel():
   assert _types('MatMul', tf.float32, _kernel=b'no such') == (False, False)
 
 
+@pytest.mark.parametrize('op, dtype, expected', [
+    ('FloorDiv', tf.int32, True),
+    ('FloorDiv', tf.int64, False),
+    ('AddV2', tf.float32, False),
+    ('Unique', tf.int32, False),
+    ('StringUpper', None, False),
+])
+def test_kernels_of_gpus_that_work_on_the_host(op, dtype, expected):
+  """Unique has two kernels. That for all devices works on the host."""
+  attributes = {} if dtype is None else {'T': {'type': dtype.as_datatype_enum}}
+  node = graph_defs.node('n', op, **attributes)
+  assert kernels.works_on_host(node) == expected
+
+
 def test_left_out_attributes_choose_by_their_default():
   given = _types('ArgMax', tf.float32, output_type={'type': 9},
                  Tidx={'type': 3})

@@ -158,15 +158,38 @@ def test_a_graph_without_loops_has_no_barriers():
 
 
 def test_nothing_behind_a_queue():
+  """Ops after an enqueue once got edges: a full queue then waited forever."""
 
   def make():
     x = tf1.placeholder(tf.float32, [2], 'x')
     queue = tf.queue.FIFOQueue(2, [tf.float32], [[2]])
     tf.exp(queue.dequeue(), name='behind')
+    with tf1.control_dependencies([queue.enqueue(x)]):
+      tf.cos(x, name='behind_enqueue')
     tf.sin(x, name='beside')
 
   found = _orderable(make)
-  assert 'beside' in found and 'behind' not in found
+  assert 'beside' in found
+  assert not found & {'behind', 'behind_enqueue'}
+
+
+def test_nothing_behind_an_op_that_waits_for_room_or_for_python():
+  """Ops after these once got edges."""
+
+  def make():
+    x = tf1.placeholder(tf.float32, [2], 'x')
+    waits = (tf1.raw_ops.Stage(values=[x], capacity=1),
+             tf1.raw_ops.MapStage(key=tf.constant(0, tf.int64), indices=[0],
+                                  values=[x], dtypes=[tf.float32], capacity=1),
+             tf1.py_func(np.sin, [x], tf.float32, stateful=False))
+    for wait in waits:
+      with tf1.control_dependencies([wait]):
+        tf.cos(x, name='behind')
+    tf.sin(x, name='beside')
+
+  found = _orderable(make)
+  assert 'beside' in found
+  assert not [name for name in found if name.startswith('behind')]
 
 
 def test_ops_that_run_often_or_never():

@@ -13,6 +13,7 @@ from helpers import graph_defs
 
 _CPU, _GPU = graph_defs.CPU(0), graph_defs.GPU(0)
 _INT32 = {'type': 3}
+_INT64 = {'type': 9}
 _VARIANT = {'type': 21}
 _FREE, _ON_CPU, _ON_GPU = [True, True], [True, False], [False, True]
 
@@ -29,7 +30,15 @@ def _node(op, inputs=(), device='', **attributes):
     (_node('AddN', T=_VARIANT, N={'i': 2}), 'it computes each element'),
     (_node('Reshape', T=graph_defs.FLOAT, Tshape=_INT32), ''),
     (_node('ZerosLike', T=_VARIANT), ''),
-    (_node('ResourceGather', dtype=graph_defs.FLOAT, Tindices=_INT32), ''),
+    (_node('ResourceGather', dtype=graph_defs.FLOAT,
+           Tindices=_INT32), 'it looks elements up'),
+    (_node('GatherV2', Tparams=_INT32, Tindices=_INT32,
+           Taxis=_INT32), 'it looks elements up'),
+    (_node('ScatterNd', T=_INT64, Tindices=_INT32), 'it adds up'),
+    (_node('ScatterNd', T=_INT32, Tindices=_INT32), ''),
+    (_node('FloorDiv', T=_INT64), 'it computes each element'),
+    (_node('FloorDiv', T=_INT32), ''),
+    (_node('TopKV2', T=_INT32), 'it chooses by size'),
     (_node('ResourceApplyAdam', T=graph_defs.FLOAT), 'it updates a variable'),
     (_node('ResizeNearestNeighbor', T=_INT32), 'it resamples'),
     (_node('StatelessRandomUniformV2', dtype=graph_defs.FLOAT,
@@ -42,6 +51,7 @@ def _node(op, inputs=(), device='', **attributes):
     (_node('NoOp'), ''),
 ])
 def test_a_type_of_op_and_its_types_say_what_rounds(node, why):
+  """Of int32, ScatterNd and FloorDiv work on the host, wherever they are."""
   found = rounding.why_it_rounds(node)
   assert found.startswith(why) and bool(found) == bool(why)
 
@@ -133,6 +143,19 @@ def test_where_a_program_has_gpus_an_op_is_at_home_where_it_is(device, home):
   }
 
 
+@pytest.mark.parametrize('device, home', [(_CPU, _ON_CPU), (_GPU, _ON_GPU)])
+def test_a_lookup_stays_where_a_bad_index_has_the_same_effect(device, home):
+  """On a GPU the index -1 gave zeros, and the step failed on the CPU."""
+  lookup = graph_defs.node('rows', 'GatherV2', ['bits', 'shape', 'axis'],
+                           device, Tparams=graph_defs.FLOAT, Tindices=_INT32,
+                           Taxis=_INT32)
+  axis = graph_defs.node('axis', 'Const', device=device, dtype=_INT32)
+  axis.attr['value'].tensor.dtype = 3
+  axis.attr['value'].tensor.tensor_shape.SetInParent()
+  axis.attr['value'].tensor.int_val.append(0)
+  assert _same_numbers(*_nodes(device), axis, lookup)['rows'] == home
+
+
 @pytest.mark.parametrize('live', [False, True])
 def test_where_a_program_has_none_what_can_be_on_one_is_at_home_there(live):
   found = _same_numbers(*_nodes(_CPU), devices=(_CPU,), live=live)
@@ -204,7 +227,10 @@ def test_a_variable_goes_with_the_strictest_of_what_works_on_it():
     tf1 = tf.compat.v1
     table = tf1.get_variable('table', [8, 8], use_resource=True,
                              initializer=tf1.zeros_initializer())
-    tf.gather(table, [1, 2], name='rows')
+    tf.identity(table, name='value')
+    looked_up = tf1.get_variable('looked_up', [8, 8], use_resource=True,
+                                 initializer=tf1.zeros_initializer())
+    tf.gather(looked_up, [1, 2], name='rows')
     trained = tf1.get_variable('trained', [8, 8], use_resource=True,
                                initializer=tf1.zeros_initializer())
     tf1.assign_sub(trained, tf.ones([8, 8]))
@@ -214,4 +240,5 @@ def test_a_variable_goes_with_the_strictest_of_what_works_on_it():
   allowed = constraints.allowed_devices(graph, presets.preset('2xP100'))
   on = dict(zip(graph.names, allowed[graph.groups].tolist()))
   assert on['table'] == [True] * 3
+  assert on['looked_up'] == [False, True, True]
   assert on['trained'] == [False, True, True]

@@ -46,6 +46,19 @@ def test_how_devices_slow_each_other_down_is_part_of_the_digest():
   assert len(digests) == 2
 
 
+def test_what_kernels_an_op_launches_is_part_of_the_digest():
+  """Cells of a graph whose ops became float16 would have been kept."""
+  loaded = loading.load(_TASK, settings_lib.Settings())
+  name = loaded.graph.names[0]
+  digests = {
+      dataclasses.replace(loaded, graph=loaded.graph.replace(**change)).digest
+      for change in ({}, {'element_types_by_name': {name: 'float16'}},
+                     {'host_ops': loaded.graph.host_ops ^ {name}},
+                     {'rounds_by_name': {name: 2.}})
+  }
+  assert len(digests) == 4
+
+
 def test_experts_of_workloads(monkeypatch):
   monkeypatch.setattr(
       registry, 'source',

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gdp_grappler import errors
 from helpers import clusters
 from helpers import eager
 from helpers import graphs
@@ -124,26 +123,6 @@ def test_memory_failures_are_charged_and_avoided():
   assert 0 < shares.min() < 1
   assert (values[shares < 1] < failing * (1 - shares[shares < 1])).all()
   assert shares[-20:].mean() > shares[:20].mean()
-
-
-@pytest.mark.usefixtures('eager')
-def test_nothing_fits():
-  graph = _two_chains().replace(param_bytes=[1000] * 8)
-  problem = _problem(graph, memory_bytes=900)
-  placer = placers.HdpNoGroupingPlacer(_SMALL.replace(steps=2))
-  with pytest.raises(errors.InfeasiblePlacementError,
-                     match='None of 8 sampled placements'):
-    placer.place(problem)
-  failing = -_SMALL.failing_signal**0.5
-  assert [step.reward for step in placer.history] == [failing] * 2
-
-
-@pytest.mark.usefixtures('eager')
-def test_time_budget_counts_instead_of_steps():
-  problem = dataclasses.replace(_problem(_two_chains()), time_budget_s=0.)
-  placer = placers.HdpNoGroupingPlacer(_SMALL)
-  placer.place(problem)
-  assert len(placer.history) == 1
 
 
 @pytest.mark.usefixtures('eager')

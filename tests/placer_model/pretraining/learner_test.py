@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_scoring
 from placer_model.pretraining import learner as learner_lib
 from placer_model.pretraining import logs
 from placer_model.pretraining import pretrain_config
@@ -90,7 +90,7 @@ def _order_loss(logits: np.ndarray, gains: np.ndarray, log: logs.Log) -> float:
 def test_the_loss_of_the_order_is_that_of_each_round():
   log = _log(200, 0)
   logits, gains = _learner(log).network.predict(log.features)
-  scores = move_filter.gain_scores(logits, gains, .5)
+  scores = move_scoring.gain_scores(logits, gains, .5)
   loss, slopes = learner_lib._order_loss(scores.astype(float), log)
   assert loss == pytest.approx(_order_loss(logits, gains, log), rel=1e-4)
   assert slopes.reshape(-1, 20).sum(axis=1) == pytest.approx(

@@ -8,7 +8,7 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.features.moves import schema
-from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_scoring
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -29,7 +29,7 @@ def test_rounds_of_the_policy_are_written_down():
   assert log is not None
   # Gains that are tried together are priced, too, and may save a round.
   assert 2 <= log.rounds[-1] + 1 <= 3 and len(log) > 100
-  assert log.features.shape == (len(log), len(schema.names(move_filter.KINDS)))
+  assert log.features.shape == (len(log), len(schema.names(move_scoring.KINDS)))
 
 
 @pytest.mark.parametrize('known', [0., 1.])
@@ -38,17 +38,17 @@ def test_scores_of_priced_moves_are_their_gains(known):
                           seconds=1.)
   rng = np.random.default_rng(0)
   now, *then = rng.integers(3, size=(9, problem.graph.num_groups))
-  chooser = logs.PricedMoves(problem, move_filter.MoveDescriber(problem), known,
-                             rng)
-  assert chooser.log() is None
-  scores = chooser.scores(now, np.array(then), ['group'] * 8)
+  scorer = logs.PricedMoves(problem, move_scoring.MoveDescriber(problem), known,
+                            rng)
+  assert scorer.log() is None
+  scores = scorer.scores(now, np.array(then), ['group'] * 8)
   before, *after = (problem.evaluator.evaluate(
       problem.graph,
       placement_lib.from_groups(problem.graph, row,
                                 problem.cluster)).step_time_s
                     for row in (now, *then))
   gains = [max((before - s) / before, -1) for s in after]
-  log = chooser.log()
+  log = scorer.log()
   assert log is not None and log.gains == pytest.approx(gains)
   assert scores == pytest.approx(gains if known else [-2.] * 8)
 
@@ -57,11 +57,11 @@ def test_moves_that_make_room_gain_all():
   graph = graphs.make_graph(num_ops=2, param_bytes=[60, 70])
   problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=100),
                           seconds=1.)
-  chooser = logs.PricedMoves(problem, move_filter.MoveDescriber(problem), 1.,
-                             np.random.default_rng(0))
+  scorer = logs.PricedMoves(problem, move_scoring.MoveDescriber(problem), 1.,
+                            np.random.default_rng(0))
   full, split = np.array([1, 1]), np.array([1, 2])
-  assert chooser.scores(full, split[None], ['group']).tolist() == [1]
-  assert chooser.scores(split, full[None], ['group']).tolist() == [-1]
+  assert scorer.scores(full, split[None], ['group']).tolist() == [1]
+  assert scorer.scores(split, full[None], ['group']).tolist() == [-1]
 
 
 def test_where_nothing_moves_nothing_is_written():

@@ -11,8 +11,8 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.placers import step as step_lib
-from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
+from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.processes import local_team
 from gdp_grappler.workloads.synthetic import synthetic
 from helpers import clusters
@@ -38,7 +38,7 @@ def _pretrained(folder: pathlib.Path, rounds: int | None = None, seed: int = 0,
 
 
 def _weights(folder: pathlib.Path) -> str:
-  return move_network.load(folder / 'weights.npz', move_filter.KINDS).digest
+  return move_network.load(folder / 'weights.npz', move_scoring.KINDS).digest
 
 
 @pytest.fixture(name='parts', scope='module')

@@ -333,28 +333,3 @@ def test_same_seed_same_run():
     runs.append(_without_time(_run(trainer, 4)))
   assert runs[0] == runs[1]
   assert runs[0] != runs[2]
-
-
-def test_resumed_run_equals_an_uninterrupted_one(tmp_path):
-
-  def fresh():
-    return _trainer(toy_training.chain_environment(9), _QUICK)
-
-  whole = fresh()
-  _warm_up(whole)
-  expected = _run(whole, 6)
-
-  first = fresh()
-  _warm_up(first)
-  _run(first, 3)
-  path = first.checkpoint().save(str(tmp_path / 'ckpt'))
-  second = fresh()
-  second.checkpoint().restore(path).assert_existing_objects_matched()
-  assert second.state.iteration == 3
-  found = _run(second, 3)
-
-  assert _without_time(found) == _without_time(expected[3:])
-  np.testing.assert_array_equal(second.placer.table, whole.placer.table)
-  for state in (second.state, whole.state):
-    state.seconds = 0.0
-  assert second.state.serialize() == whole.state.serialize()

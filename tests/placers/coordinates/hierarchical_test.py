@@ -6,10 +6,8 @@ import pytest
 from gdp_grappler.cluster import presets
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers.coordinates import hierarchical
-from gdp_grappler.placers.simple import single_device
 from helpers import graphs
 from helpers import problems
-from helpers import unrolled
 
 pytest.importorskip('pymetis')
 # Steps of each of four chains, and bytes from one step to the next.
@@ -62,18 +60,6 @@ def test_what_talks_much_is_on_one_host(between):
 def test_where_the_network_is_slow_one_host_is_enough():
   problem = _problem(_chains(40_000_000), '2x4xV100-eth10', seconds=.001)
   assert len(set(_hosts(problem, _place(problem)))) == 1
-
-
-@pytest.mark.parametrize(
-    'cluster',
-    ['2x2xP100-ib', '4x2xV100-eth25', '2xP100', '2xcpu-eth10', 'cpu'])
-@pytest.mark.parametrize('graph', [unrolled.make(2, 6).graph, graphs.chain(9)])
-def test_it_is_never_worse_than_one_device(graph, cluster):
-  problem = _problem(graph, cluster)
-  alone = single_device.SingleDevicePlacer().place(problem)
-  assert problems.seconds_of(
-      problem,
-      _place(problem)) <= problems.seconds_of(problem, alone) * (1 + 1e-9)
 
 
 def test_hosts_of_different_size():

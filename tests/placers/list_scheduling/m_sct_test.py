@@ -5,7 +5,6 @@ import pytest
 
 from gdp_grappler.placers.list_scheduling import bundling
 from gdp_grappler.placers.list_scheduling import m_sct
-from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
 from helpers import clusters
 from helpers import graphs
@@ -60,9 +59,9 @@ def test_favourites_at_home_share_a_device_up_to_a_fair_part():
   pairs = np.array([[0, 1], [1, 2], [2, 3]])
   # Two parts of at most half of the work.
   assert bundling.co_place_pairs(tasks, pairs, 2).num_bundles == 2
-  way = proposals.ScheduleConfig(proposals.Bundles(), native_scheduler.Rules())
-  devices = m_sct._proposer(shared, way, 1, np.array([1, 2, 3,
-                                                      -1]))(cluster.pool_bytes)
+  propose = m_sct._proposer(shared, proposals.config(), 1,
+                            np.array([1, 2, 3, -1]))
+  devices = propose(cluster.pool_bytes)
   assert devices[0] == devices[1] and devices[2] == devices[3]
 
 

@@ -209,14 +209,6 @@ def test_bundles_stay_together_where_memory_is_short(seed, rules):
     assert len(set(devices[tasks.bundles == bundle])) == 1
 
 
-def test_bundles_stay_together():
-  graph = graphs.make_graph([(0, 1, 8), (2, 3, 8)], groups=[0, 1, 1, 0])
-  cluster = clusters.make_cluster(2)
-  for rules in (_PLAIN, _HEFT):
-    devices = _run(_tasks(graph, cluster, [1, 1, 1, 1]), cluster, rules).devices
-    assert devices[0] == devices[3] and devices[1] == devices[2]
-
-
 def _random_tasks(seed, num_ops, cluster, window=12):
   graph = graphs.random_graph(seed, num_ops, window=window)
   rng = np.random.default_rng(seed)

@@ -1,14 +1,6 @@
-import pathlib
-
-from hypothesis import given
-from hypothesis import settings
-from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from gdp_grappler.cluster import presets
-from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph.sources import sources
 from gdp_grappler.placers.list_scheduling import candidates
 from gdp_grappler.placers.list_scheduling import heft
 from gdp_grappler.placers.list_scheduling import m_etf
@@ -22,58 +14,6 @@ from helpers import problems
 
 _SCHEDULERS = (heft.HeftPlacer, m_etf.MEtfPlacer, m_sct.MSctPlacer)
 _PLACERS = (*_SCHEDULERS, m_topo.MTopoPlacer)
-_GRAPHS = sorted(
-    (pathlib.Path(__file__).parents[2] / 'testdata').glob('*_train_step.pb'))
-
-
-def _restricted(seed, num_ops=150):
-  graph = graphs.random_graph(seed, num_ops)
-  rng = np.random.default_rng(seed)
-  types = np.ones((num_ops, 2), bool)
-  types[:, 1] = (rng.random(graph.num_groups) < 0.8)[graph.groups]
-  pins = np.where(rng.random(graph.num_groups) < 0.1, 'CPU:0', '')
-  return graph.replace(allowed_types=types, pins=pins[graph.groups].tolist())
-
-
-@pytest.mark.parametrize('cluster', [
-    clusters.make_cluster(0),
-    clusters.make_cluster(1),
-    clusters.mixed(),
-    presets.preset('2xV100+2xK40'),
-    presets.preset('4xcpu-eth10')
-], ids=['alone', 'one GPU', 'mixed', 'cards', 'network'])
-@pytest.mark.parametrize('kind', _PLACERS)
-@settings(max_examples=4, deadline=None)
-@given(seed=st.integers(0, 999))
-def test_legal_and_repeatable(kind, cluster, seed):
-  problem = problems.make(_restricted(seed), cluster)
-  placement = kind().place(problem)
-  assert placement.violations(problem.graph) == ()
-  again = kind().place(problems.make(_restricted(seed), cluster))
-  assert placement.devices.tolist() == again.devices.tolist()
-
-
-@pytest.fixture(name='graph', scope='module', params=_GRAPHS,
-                ids=lambda path: path.stem)
-def _graph(request):
-  return graph_def_io.read(sources.load(str(request.param)))
-
-
-@pytest.mark.parametrize('cluster', ['2xP100', '2xP100+2xK40'])
-@pytest.mark.parametrize('kind', _PLACERS)
-def test_real_graphs(kind, graph, cluster):
-  problem = problems.make(graph, presets.preset(cluster))
-  placement = kind().place(problem)
-  assert problem.evaluator.evaluate(graph, placement).valid
-
-
-@pytest.mark.parametrize('kind', _PLACERS)
-def test_one_op_one_group_and_no_edges(kind):
-  cluster = clusters.make_cluster(2)
-  for graph in (graphs.make_graph(num_ops=1), graphs.make_graph(num_ops=9),
-                graphs.chain(5, groups=[0] * 5)):
-    placement = kind().place(problems.make(graph, cluster, 1.))
-    assert placement.violations(graph) == ()
 
 
 @pytest.mark.parametrize('kind', _PLACERS)

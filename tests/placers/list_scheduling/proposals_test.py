@@ -91,9 +91,15 @@ def test_large_problems(num_ops, num_gpus, large):
   assert task_graphs.proposals_of(problem).large == large
 
 
+def test_a_configuration_is_made_from_fields_of_bundles_and_of_rules():
+  assert proposals.config(grain=1., ports=True) == proposals.ScheduleConfig(
+      proposals.Bundles(grain=1.), native_scheduler.Rules(ports=True))
+  with pytest.raises(TypeError, match='grains'):
+    proposals.config(grains=1.)
+
+
 def test_a_proposal_gives_every_group_the_device_of_its_bundle(mixed):
-  way = proposals.ScheduleConfig(proposals.Bundles(grain=1.),
-                                 native_scheduler.Rules())
-  devices = mixed.proposer(way)(mixed.cluster.pool_bytes)
+  config = proposals.config(grain=1.)
+  devices = mixed.proposer(config)(mixed.cluster.pool_bytes)
   assert devices[3] == 0 and devices[4] in (1, 2)
   assert mixed._allowed[np.arange(5), devices].all()

@@ -8,7 +8,6 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.placers.partitioning import min_cut
 from gdp_grappler.placers.partitioning import mt_kahypar
 from gdp_grappler.placers.partitioning import scotch
-from helpers import clusters
 from helpers import graphs
 from helpers import problems
 from helpers import weighted_graphs
@@ -21,10 +20,12 @@ pytestmark = pytest.mark.e2e
 def _partition(request):
   library = request.param
   balanced = {'balanced': True} if library is scotch else {}
+  worker = (scotch.mapper('scotch', 0).worker
+            if library is scotch else mt_kahypar._WORKER)
 
   def partition(graph, num_parts, **given):
     job = weighted_graphs.job(graph, num_parts, **balanced, **given)
-    return library._run([job], deadlines.NEVER)[0]
+    return worker.run_each([job], deadlines.NEVER)[0]
 
   # Scotch may cut a path once more than needed.
   return partition, int(library is scotch)
@@ -74,16 +75,3 @@ def test_pins_and_a_second_run(placer):
     assert set(devices[graph.groups == group]) == {device}
   assert problems.placed(placer(), graph, cluster,
                          seed=7).tolist() == devices.tolist()
-
-
-@pytest.mark.parametrize('placer', _PLACERS)
-@pytest.mark.parametrize('graph', [
-    graphs.make_graph(),
-    graphs.make_graph(num_ops=1),
-    graphs.make_graph(num_ops=9),
-    graphs.fan_out(3),
-    graphs.chain(10, groups=[0] * 10)
-])
-def test_small_graphs(placer, graph):
-  for cluster in (presets.preset('4xP100'), clusters.make_cluster(0)):
-    assert len(problems.placed(placer(), graph, cluster)) == graph.num_ops

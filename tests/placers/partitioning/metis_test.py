@@ -87,13 +87,6 @@ def test_one_accelerator_or_none():
   assert set(_place(_two_chains(), clusters.make_cluster(0))) == {0}
 
 
-def test_a_graph_without_edges_one_op_and_no_op():
-  cluster = clusters.make_cluster(2)
-  assert len(_place(graphs.make_graph(num_ops=9), cluster)) == 9
-  assert len(_place(graphs.make_graph(num_ops=1), cluster)) == 1
-  assert not _place(graphs.make_graph(), cluster).size
-
-
 def test_few_cuts_when_the_time_is_over():
   problem = problems.make(_two_chains(), presets.preset('4xP100'))
   watched = recording_evaluator.Recorder(problem.evaluator)

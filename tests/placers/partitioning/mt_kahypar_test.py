@@ -21,7 +21,7 @@ _place = functools.partial(problems.placed, mt_kahypar.MtKahyparPlacer())
 
 def _partition(graph, num_parts, **given):
   job = weighted_graphs.job(graph, num_parts, **given)
-  return mt_kahypar._run([job], deadlines.NEVER)[0]
+  return mt_kahypar._WORKER.run_each([job], deadlines.NEVER)[0]
 
 
 def test_any_seed_will_do():
@@ -39,12 +39,13 @@ def test_a_heavy_vertex_has_room(capfd):
 
 def test_one_job_that_ends_the_process_leaves_the_others(monkeypatch):
 
-  def call_worker(placer, jobs, timeout_s, environment, library):
+  def run(worker, jobs, timeout_s):
+    del worker, timeout_s
     if any(job['seed'] == 1 for job in jobs):
       raise errors.GdpError('SIGSEGV')
     return [np.zeros(job['graph'].num_vertices, int) for job in jobs]
 
-  monkeypatch.setattr(partition_process, 'call_worker', call_worker)
+  monkeypatch.setattr(partition_process.Worker, 'run', run)
   graph = weighted_graphs.path(4)
   assert _partition(graph, 2).tolist() == [0] * 4
   with pytest.raises(errors.GdpError, match='SIGSEGV'):
@@ -56,12 +57,12 @@ def test_a_short_time_is_for_few_mappings(monkeypatch, budget_s):
   """They took nine seconds of ten, and nothing was searched."""
   asked = []
 
-  def run(jobs, deadline):
-    del deadline
+  def run_each(worker, jobs, deadline):
+    del worker, deadline
     asked.append(len(jobs))
     return [np.zeros(job['graph'].num_vertices, int) for job in jobs]
 
-  monkeypatch.setattr(mt_kahypar, '_run', run)
+  monkeypatch.setattr(partition_process.Worker, 'run_each', run_each)
   graph, cluster = graphs.random_graph(0, 60), presets.preset('8xP100')
   _place(graph, cluster)
   assert asked[0] > 2

@@ -13,6 +13,7 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
+from gdp_grappler.processes import calls
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -260,66 +261,90 @@ def _in_a_fork(function):
 @pytest.mark.e2e
 def test_a_worker_that_fails_is_one_line():
   with pytest.raises(errors.GdpError, match='placer "scotch" failed: .*Error'):
-    partition_process.call_worker('scotch', 'nonsense', 60)
+    partition_process.Worker('scotch', 'scotch').run('nonsense', 60)
   assert 'scotchpy' not in sys.modules
 
 
+def _seeds(*seeds):
+  return [dict(seed=seed) for seed in seeds]
+
+
 def test_a_job_that_ends_the_process_costs_only_itself(monkeypatch):
-  calls = []
+  asked = []
 
-  def run(placer, jobs, timeout_s, environment, library):
-    assert (placer, environment, library) == ('any', {'A': 'b'}, '')
+  def call(function, jobs, timeout_s, environment):
+    assert function.endswith('.any_worker:run') and environment == {'A': 'b'}
     assert timeout_s > 0
-    calls.append(len(jobs))
-    if 'crash' in jobs:
-      raise errors.GdpError('died')
-    return [np.array([job]) for job in jobs]
+    asked.append(len(jobs))
+    if any(job['seed'] == 'crash' for job in jobs):
+      raise calls.CallError('it died')
+    return [np.array([job['seed']]) for job in jobs]
 
-  monkeypatch.setattr(partition_process, 'call_worker', run)
-  jobs = [0, 1, 'crash', 3, 4]
-  found = partition_process.call_each('any', jobs, 900, {'A': 'b'})
+  monkeypatch.setattr(calls, 'call', call)
+  worker = partition_process.Worker('any', 'placer', {'A': 'b'})
+  found = worker.run_each(_seeds(0, 1, 'crash', 3, 4), deadlines.NEVER)
   assert [None if parts is None else parts[0] for parts in found
          ] == [0, 1, None, 3, 4]
-  assert calls == [5, 2, 3, 1, 2]
-  with pytest.raises(errors.GdpError, match='died'):
-    partition_process.call_each('any', ['crash'] * 3, 900, {'A': 'b'})
+  assert asked == [5, 2, 3, 1, 2]
+  with pytest.raises(errors.GdpError, match='"placer" failed: it died'):
+    worker.run_each(_seeds('crash', 'crash', 'crash'), deadlines.NEVER)
 
 
 def test_jobs_that_took_too_long_do_not_run_again(monkeypatch):
   """Each half once got the whole time anew, and so on to single jobs."""
   now, times = [0.], []
 
-  def run(placer, jobs, timeout_s, environment, library):
-    del placer, environment, library
+  def run(worker, jobs, timeout_s):
+    del worker
     times.append(timeout_s)
     # The process of all jobs crashes; the first half of the jobs hangs.
     now[0] += 3 if len(jobs) == 4 else timeout_s
     raise errors.GdpError('died')
 
-  monkeypatch.setattr(partition_process, 'call_worker', run)
+  monkeypatch.setattr(partition_process.Worker, 'run', run)
   monkeypatch.setattr(
-      partition_process.deadlines, 'within',
+      deadlines, 'within',
       lambda seconds: deadlines.Deadline(now[0] + seconds, lambda: now[0]))
   with pytest.raises(errors.GdpError, match='died'):
-    partition_process.call_each('any', [0, 1, 2, 3], 9)
-  assert times == [9, 6]
+    partition_process.Worker('any', 'any').run_each(
+        _seeds(0, 1, 2, 3), deadlines.Deadline(20., lambda: now[0]))
+  assert times == [20, 17]
 
 
-def test_jobs_take_no_longer_than_the_time_budget():
-  now = [0.]
-  deadline = deadlines.Deadline(50., lambda: now[0])
-  assert partition_process.timeout_s(deadline, 600.) == 50
-  assert partition_process.timeout_s(deadline, 20.) == 20
-  assert partition_process.timeout_s(deadlines.NEVER, 600.) == 600
-  now[0] = 50.  # A process has to start.
-  assert 0 < partition_process.timeout_s(deadline, 600.) < 50
+@pytest.fixture(name='times')
+def _times(monkeypatch):
+  """Returns a job's seconds and latest begin; the time is 100 s."""
+  found = []
+
+  def run(worker, jobs, timeout_s):
+    del worker
+    found.append((timeout_s, jobs[0]['begin_by_s']))
+    return [None]
+
+  def times(deadline):
+    partition_process.Worker('any', 'any').run_each(_seeds(0), deadline)
+    return found[-1]
+
+  monkeypatch.setattr(partition_process.Worker, 'run', run)
+  monkeypatch.setattr(partition_process.time, 'monotonic', lambda: 100.)
+  monkeypatch.setattr(deadlines, 'within',
+                      lambda seconds: deadlines.Deadline(seconds, lambda: 0.))
+  return times
 
 
-def test_a_clock_that_stands_still_stops_no_job():
+def test_jobs_take_no_longer_than_the_time_budget(times):
+  assert times(deadlines.Deadline(52., lambda: 2.)) == (50, 150)
+  assert times(deadlines.Deadline(9e9, lambda: 2.)) == (600, 9e9 + 98)
+  assert times(deadlines.NEVER) == (600, math.inf)
+  # A process has to start.
+  assert times(deadlines.Deadline(50., lambda: 50.)) == (10, 100)
+
+
+def test_a_clock_that_stands_still_stops_no_job(times):
   """Repeatable placements depended on the speed of the machine."""
   for budget_s in 0., 50.:
-    deadline = deadlines.within(budget_s, deadlines.still)
-    assert partition_process.timeout_s(deadline, 600.) == 600
+    assert times(deadlines.Deadline(budget_s,
+                                    deadlines.still)) == (600, math.inf)
 
 
 def _job(number, begin_by_s):
@@ -341,15 +366,6 @@ def test_no_job_but_the_first_begins_after_the_time_budget(monkeypatch):
   assert partition_process.in_time(jobs, run) == [0] + [None] * 4
   endless = [_job(number, begin_by_s=math.inf) for number in range(5)]
   assert partition_process.in_time(endless, run) == [0, 1, 2, 3, 4]
-
-
-def test_jobs_begin_within_the_time_budget_unless_no_clock_counts(monkeypatch):
-  monkeypatch.setattr(partition_process.time, 'monotonic', lambda: 100.)
-  until = deadlines.Deadline(5., lambda: 2.)
-  assert partition_process.begin_by_s(until) == 103.
-  assert partition_process.begin_by_s(deadlines.NEVER) == math.inf
-  assert partition_process.begin_by_s(deadlines.within(
-      1., deadlines.still)) == math.inf
 
 
 def test_distances_in_whole_numbers():

@@ -24,7 +24,7 @@ _PLACERS = scotch.ScotchPlacer, min_cut.MinCutPlacer
 
 def _partition(graph, num_parts, **given):
   job = weighted_graphs.job(graph, num_parts, balanced=True, **given)
-  return scotch._run([job], deadlines.NEVER)[0]
+  return scotch.mapper('scotch', 0).worker.run_each([job], deadlines.NEVER)[0]
 
 
 def test_if_all_vertices_are_fixed_they_stay():

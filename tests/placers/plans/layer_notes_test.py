@@ -18,7 +18,7 @@ def _step():
                             (3, 4, 32), (4, 5, 32), (2, 5, 32), (5, 6, 64),
                             (0, 7, 0), (6, 7, 64), (4, 9, 32)], names=_NAMES,
                            groups=[0, 0, 1, 2, 3, 4, 5, 0, 6, 7],
-                           param_bytes=[64, 0, 0, 0, 0, 0, 0, 0, 0, 4])
+                           **graphs.variables([64, 0, 0, 0, 0, 0, 0, 0, 0, 4]))
 
 
 def _notes(graph, *layers):
@@ -38,9 +38,21 @@ def test_every_op_is_in_one_count(layers, said):
   assert sum(int(re.match(r'\d+', note)[0]) for note in notes) == len(_NAMES)
 
 
+def test_notes_of_one_op_are_in_the_singular():
+  """A note said "1 variables, slots and updates with what they belong to"."""
+  graph = graphs.make_graph([(0, 1, 0),
+                             (1, 2, 64)], names=['w', 'net_1/a_1/read', 'loss'],
+                            groups=[0, 0, 1], param_bytes=[64, 0, 0])
+  assert _notes(
+      graph,
+      ('a', 'GPU:1')) == ('1 op by layer',
+                          '1 variable, slot or update with what it belongs to',
+                          '1 in none, which is where TensorFlow puts it')
+
+
 def test_an_optimizer_that_is_named_is_no_update_of_others():
   first, second, _ = _notes(_step(), ('sgd', 'GPU:1'))
-  assert first == '1 ops by layer' and second.startswith('3 variables')
+  assert first == '1 op by layer' and second.startswith('3 variables')
 
 
 def test_layers_that_share_a_variable_are_named():

@@ -21,8 +21,8 @@ _NAMES = [
 def _step(**fields):
   """One variable, read by layer a and updated by the optimizer; a metric."""
   arguments = dict(names=_NAMES, groups=[0, 0, 1, 2, 3, 4, 5, 0, 6, 7],
-                   param_bytes=[64, 0, 0, 0, 0, 0, 0, 0, 0,
-                                4], flops=[0, 0, 9, 9, 0, 9, 0, 0, 0, 0])
+                   **graphs.variables([64, 0, 0, 0, 0, 0, 0, 0, 0, 4]),
+                   flops=[0, 0, 9, 9, 0, 9, 0, 0, 0, 0])
   return graphs.make_graph([(0, 1, 0), (1, 2, 64), (8, 2, 32), (2, 3, 32),
                             (3, 4, 32), (4, 5, 32), (2, 5, 32), (5, 6, 64),
                             (0, 7, 0), (6, 7, 64), (4, 9, 32)],
@@ -87,7 +87,7 @@ def test_a_pattern_for_layers_does_not_take_the_optimizer_of_others():
 
 def test_an_optimizer_may_be_named_alone():
   on, origin = _placed((('sgd', 'GPU:1'),), _step())
-  assert on['sgd/mul'] == 'GPU:1' and '1 ops by layer' in origin
+  assert on['sgd/mul'] == 'GPU:1' and '1 op by layer' in origin
 
 
 def test_a_map_in_a_file(tmp_path):
@@ -110,6 +110,14 @@ def test_a_default_is_not_for_sums_of_gradients():
   assert [on[name] for name in names] == ['GPU:0'] + ['GPU:1'] * 4
 
 
+def test_a_default_is_for_layers_that_hold_their_weights_themselves():
+  """In a graph with its own costs, the default had no effect."""
+  graph = graphs.chain(4, names=['a/x', 'b/x', 'c/x', 'd/x'], param_bytes=64)
+  on, notes = _placed((('a', 'GPU:0'), ('*', 'GPU:1')), graph)
+  assert [on[name] for name in graph.names] == ['GPU:0'] + ['GPU:1'] * 3
+  assert notes == 'the map of layers (1 op by layer; 3 by "*")'
+
+
 def test_slots_follow_and_a_learning_rate_draws_no_update():
   # w -= rate * gradient + slot, as Keras' optimizers spell it out.
   graph = graphs.make_graph([(0, 1, 64), (1, 2, 64), (3, 2, 4), (2, 4, 64),
@@ -118,7 +126,7 @@ def test_slots_follow_and_a_learning_rate_draws_no_update():
                                  'w', 'net/a/MatMul', 'sgd/mul', 'rate',
                                  'sgd/sub', 'slot', 'sgd/assign_slot', 'assign'
                              ], groups=[0, 1, 2, 3, 4, 5, 5, 0],
-                            param_bytes=[64, 0, 0, 4, 0, 64, 0, 0])
+                            **graphs.variables([64, 0, 0, 4, 0, 64, 0, 0]))
   on, _ = _placed((('a', 'GPU:1'),), graph)
   assert {on[name] for name in graph.names if name != 'rate'} == {'GPU:1'}
 
@@ -134,8 +142,8 @@ def test_the_value_of_a_loss_is_where_tensorflow_puts_it():
                              (3, 4, 32), (4, 5, 4), (1, 6, 32), (2, 6, 32),
                              (6, 7, 32), (2, 7, 32), (7, 8, 64), (0, 8, 0)],
                             names=names, groups=[0, 1, 2, 3, 4, 5, 6, 7, 0],
-                            param_bytes=[64, 0, 0, 0, 0, 4, 0, 0,
-                                         0], pins=['', '', 'CPU:0', *[''] * 6])
+                            **graphs.variables([64, 0, 0, 0, 0, 4, 0, 0, 0]),
+                            pins=['', '', 'CPU:0', *[''] * 6])
   on, _ = _placed((('a', 'GPU:1'),), graph)
   assert on['batch'] == 'CPU:0'
   assert on['mse/SquaredDifference'] == on['mse/Mean'] == 'GPU:0'

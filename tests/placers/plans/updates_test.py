@@ -13,12 +13,11 @@ _NAMES = [
 
 
 def _graph():
-  return graphs.make_graph([(0, 1, 0), (1, 2, 64), (2, 4, 64), (3, 4, 4),
-                            (5, 6, 0), (6, 7, 64), (4, 7, 64), (7, 8, 64),
-                            (0, 8, 0), (5, 9, 0), (7, 9, 64), (2, 11, 32),
-                            (10, 11, 0)], names=_NAMES,
-                           groups=[0, 0, 1, 2, 3, 4, 4, 5, 0, 4, 6, 6],
-                           param_bytes=[64, 0, 0, 4, 0, 64, 0, 0, 0, 0, 32, 0])
+  return graphs.make_graph(
+      [(0, 1, 0), (1, 2, 64), (2, 4, 64), (3, 4, 4), (5, 6, 0), (6, 7, 64),
+       (4, 7, 64), (7, 8, 64), (0, 8, 0), (5, 9, 0), (7, 9, 64), (2, 11, 32),
+       (10, 11, 0)], names=_NAMES, groups=[0, 0, 1, 2, 3, 4, 4, 5, 0, 4, 6, 6],
+      **graphs.variables([64, 0, 0, 4, 0, 64, 0, 0, 0, 0, 32, 0]))
 
 
 def _named(found):
@@ -31,6 +30,16 @@ def test_arithmetic_of_updates_writes_and_slots_only_serve_to_change():
       'adam/read'
   }
   assert not _named(updates.serving(_graph())) & {'w', 'net/a/read'}
+
+
+def test_layers_that_hold_their_weights_themselves_are_no_updates():
+  """In a graph with its own costs, each op only served to update the last."""
+  weights = [64, 64, 0, 64]
+  graph = graphs.chain(4, param_bytes=weights)
+  assert not updates.serving(graph).any()
+  assert not updates.of_one_variable(graph).any()
+  graph = graphs.chain(4, **graphs.variables(weights))
+  assert updates.serving(graph).any()
 
 
 def test_what_a_loop_with_variables_is_given_changes_none_of_them():
@@ -86,8 +95,8 @@ def test_what_grappler_folded_is_no_optimizer():
   ]
   graph = graphs.make_graph([(0, 1, 0), (1, 2, 64), (2, 3, 64), (4, 5, 64),
                              (3, 5, 64), (5, 6, 64), (0, 6, 0)], names=names,
-                            groups=[0, 0, 1, 2, 3, 4,
-                                    0], param_bytes=[64, 0, 0, 0, 0, 0, 0])
+                            groups=[0, 0, 1, 2, 3, 4, 0],
+                            **graphs.variables([64, 0, 0, 0, 0, 0, 0]))
   found = updates.in_optimizers(graph).tolist()
   assert not found[names.index(folded)]
   assert found[names.index('ConstantFolding/adam/partial')]
@@ -111,7 +120,8 @@ def test_an_op_that_updates_of_two_variables_share_is_the_optimizers():
                              (4, 5, 64), (5, 6, 64), (6, 7, 64), (6, 8, 64),
                              (0, 7, 0), (1, 8, 0), (4, 9, 64)], names=names,
                             groups=[0, 1, 2, 3, 4, 5, 6, 0, 1, 7],
-                            param_bytes=[64, 32, 0, 0, 0, 0, 0, 0, 0, 0])
+                            **graphs.variables([64, 32, 0, 0, 0, 0, 0, 0, 0,
+                                                0]))
   found = updates.in_optimizers(graph)
   assert [name for name, own in zip(names, found.tolist()) if own
          ] == ['adam/Square', 'adam/scatter', 'adam/scatter_1']
@@ -124,8 +134,8 @@ def test_a_loss_that_only_updates_a_metric_is_no_optimizer():
   ]
   graph = graphs.make_graph([(0, 1, 64), (1, 2, 64), (2, 3, 8), (0, 4, 64),
                              (4, 5, 64), (5, 6, 64), (7, 6, 0)], names=names,
-                            groups=[0, 1, 2, 3, 4, 5, 6,
-                                    6], param_bytes=[0, 0, 0, 8, 0, 0, 0, 64])
+                            groups=[0, 1, 2, 3, 4, 5, 6, 6],
+                            **graphs.variables([0, 0, 0, 8, 0, 0, 0, 64]))
   found = updates.in_optimizers(graph).tolist()
   assert {name for name, own in zip(names, found) if own and '/' in name
          } == {'sgd/mul', 'sgd/assign'}

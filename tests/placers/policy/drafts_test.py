@@ -11,7 +11,7 @@ from gdp_grappler.placers.policy import drafts
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
-from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_scoring
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -19,7 +19,7 @@ from helpers import problems
 
 def _drawn(problem, **config):
   return drafts.Drafts(problem, policy_config.PolicyConfig(**config),
-                       move_filter.MoveDescriber(problem)).rows
+                       move_scoring.MoveDescriber(problem)).rows
 
 
 @pytest.mark.parametrize('seed', range(3))
@@ -57,7 +57,7 @@ def test_no_more_are_made_than_wanted():
 
 def test_drafts_are_the_candidates_with_the_shortest_estimates():
   problem = problems.make(graphs.random_graph(3, 300))
-  describer = move_filter.MoveDescriber(problem)
+  describer = move_scoring.MoveDescriber(problem)
   alone = len(_drawn(problem, drafts=0, drafts_of_each=0))
   every = _drawn(problem, drafts=99)[alone:]
   few = _drawn(problem, drafts=4, drafts_of_each=0)[alone:]
@@ -68,7 +68,7 @@ def test_drafts_are_the_candidates_with_the_shortest_estimates():
 
 def _with_sources(problem, **config):
   drawn = drafts.Drafts(problem, policy_config.PolicyConfig(**config),
-                        move_filter.MoveDescriber(problem))
+                        move_scoring.MoveDescriber(problem))
   return [(source, row.tolist())
           for source, row in zip(drawn.sources, drawn.rows, strict=True)]
 
@@ -78,7 +78,7 @@ def test_some_drafts_of_each_source_are_there_whatever_their_estimates():
   problem = problems.make(graphs.random_graph(3, 300))
   every = _with_sources(problem, drafts=99)
   few = _with_sources(problem, drafts=8, drafts_of_each=2)
-  estimates = move_filter.MoveDescriber(problem).estimates(
+  estimates = move_scoring.MoveDescriber(problem).estimates(
       np.array(every[0][1], np.int32),
       np.array([row for _, row in every], np.int32))
   ranked = [every[k] for k in np.argsort(estimates, kind='stable')]
@@ -103,7 +103,7 @@ def test_one_schedule_is_made_when_time_is_over():
   problem = problems.make(graphs.random_graph(0, 300))
   config = policy_config.PolicyConfig(maps=0)
   alone = _drawn(problem, maps=0, schedules=0, cuts=0)
-  late = drafts.Drafts(problem, config, move_filter.MoveDescriber(problem),
+  late = drafts.Drafts(problem, config, move_scoring.MoveDescriber(problem),
                        deadlines.within(0.,
                                         itertools.count().__next__)).rows
   assert len(late) == len(alone) + 1
@@ -128,7 +128,7 @@ def test_cuts_and_schedules_are_made_in_turn(monkeypatch, rounds):
   monkeypatch.setattr(drafts.Drafts, '_scheduled', row)
   problem = problems.make(graphs.random_graph(0, 300))
   drafts.Drafts(problem, policy_config.PolicyConfig(maps=0),
-                move_filter.MoveDescriber(problem),
+                move_scoring.MoveDescriber(problem),
                 deadlines.within(2. * rounds, lambda: float(len(made))))
   assert made == ['cut', 'schedule'] * rounds
 
@@ -152,7 +152,7 @@ def test_favourite_children_stay_with_their_parents():
   problem = problems.make(graphs.make_graph(edges), seconds=[[99, 9, 9]] * 6)
   way = next(way for way in drafts._CONFIGS if way.rules.favourites)
   drawn = drafts.Drafts(problem, policy_config.PolicyConfig(),
-                        move_filter.MoveDescriber(problem))
+                        move_scoring.MoveDescriber(problem))
   row = drawn._scheduled(way, problem.cluster.pool_bytes.astype(float))
   assert len({*row[:3].tolist()}) == len({*row[3:].tolist()}) == 1
   assert row[0] != row[3]
@@ -172,7 +172,7 @@ def _tight(share):
   needed = roomy.evaluator.price_groups(roomy.graph, alone).peak_bytes.max()
   tight = problem(memory_bytes=int(share * needed))
   made = drafts.Drafts(tight, policy_config.PolicyConfig(maps=0, cuts=0),
-                       move_filter.MoveDescriber(tight))
+                       move_scoring.MoveDescriber(tight))
   found = priced_placements.PricedPlacements(tight.graph, tight.evaluator)
   found.add(made.rows, ceiling_s=None)
   return made, found

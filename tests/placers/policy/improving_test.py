@@ -3,11 +3,10 @@ import itertools
 import numpy as np
 
 from gdp_grappler import deadlines
-from gdp_grappler.placers.policy import choosers
 from gdp_grappler.placers.policy import improving
 from gdp_grappler.placers.policy import policy_config
 from gdp_grappler.placers.search import priced_placements
-from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
 from helpers import graphs
@@ -48,15 +47,15 @@ class _Listener(_Oracle):
 
 
 def _by_chance(problem):
-  return choosers.RandomChooser(move_filter.MoveDescriber(problem),
-                                shipped_moves.network(),
-                                np.random.default_rng(0))
+  return move_scoring.RandomScorer(move_scoring.MoveDescriber(problem),
+                                   shipped_moves.network(),
+                                   np.random.default_rng(0))
 
 
-def _improved(problem, chooser, deadline=deadlines.NEVER, **config):
+def _improved(problem, scorer, deadline=deadlines.NEVER, **config):
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   found.add(np.ones((1, problem.graph.num_groups), np.int32))
-  improving.Improver(found, chooser, policy_config.PolicyConfig(**config),
+  improving.Improver(found, scorer, policy_config.PolicyConfig(**config),
                      np.random.default_rng(0),
                      moves_lib.Moves(problem)).run(deadline)
   return found
@@ -82,7 +81,7 @@ def test_what_is_chosen_well_is_better_than_what_is_drawn():
   assert chosen.prices.seconds.min() < drawn.prices.seconds.min()
 
 
-def test_the_chooser_hears_which_moves_gained():
+def test_the_scorer_hears_which_moves_gained():
   problem = problems.make(graphs.random_graph(1, 300))
   listener = _Listener(problem)
   found = _improved(problem, listener, prices=24)
@@ -126,15 +125,15 @@ class _Slow(_Oracle):
 
 def _counts(seconds, round_s=384.):
   problem = problems.make(graphs.random_graph(1, 2000))
-  chooser = _Slow(problem)
+  scorer = _Slow(problem)
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   found.add(np.ones((1, problem.graph.num_groups), np.int32))
-  improving.Improver(found, chooser,
+  improving.Improver(found, scorer,
                      policy_config.PolicyConfig(prices=24, draws=384, rounds=4),
                      np.random.default_rng(0), moves_lib.Moves(problem)).run(
-                         deadlines.within(seconds, lambda: chooser.clock_s),
+                         deadlines.within(seconds, lambda: scorer.clock_s),
                          round_s)
-  return chooser.counts
+  return scorer.counts
 
 
 # Some of 384 drawn moves are equal, and only different moves are counted.

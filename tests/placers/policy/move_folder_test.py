@@ -6,12 +6,11 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import registry
-from gdp_grappler.placers.policy import choosers
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.policy import policy_config
-from gdp_grappler.placers.policy import shipped_policy
+from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import shipped_moves
 from helpers import graphs
 from helpers import problems
@@ -19,7 +18,8 @@ from helpers import problems
 
 @pytest.fixture(name='network', scope='module')
 def _network():
-  return choosers.untrained(shipped_moves.network(), np.random.default_rng(5))
+  return move_network.untrained(shipped_moves.network(),
+                                np.random.default_rng(5))
 
 
 @pytest.fixture(name='folder')
@@ -35,15 +35,6 @@ def test_what_is_saved_is_loaded(folder, network):
   assert description['kind'] == move_folder.MOVES
   assert description['graph'] == 'net'
   assert description['schema'] == move_folder.fingerprint(network)
-
-
-def test_argument_and_variable_name_it(folder, network, monkeypatch):
-  assert move_folder.named() is None
-  assert move_folder.named(str(folder)).digest == network.digest
-  assert move_folder.named(shipped_policy.shipped_policy()) is None
-  monkeypatch.setenv('GDP_POLICY', str(folder))
-  assert move_folder.named().digest == network.digest
-  assert move_folder.named(shipped_policy.shipped_policy()) is None
 
 
 @pytest.mark.parametrize('name', ['gdp_policy', 'gdp'])
@@ -74,7 +65,8 @@ def _with(folder, **changes):
 
 
 def _with_other_weights(folder):
-  other = choosers.untrained(shipped_moves.network(), np.random.default_rng(6))
+  other = move_network.untrained(shipped_moves.network(),
+                                 np.random.default_rng(6))
   move_folder.save(folder / 'other', other, {})
   (folder / 'other' / 'weights.npz').rename(folder / 'weights.npz')
 

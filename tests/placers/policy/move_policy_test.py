@@ -247,7 +247,7 @@ def test_loading_a_policy_takes_no_time_from_the_budget(tmp_path, monkeypatch):
       return np.ones((1, problem.graph.num_ops), np.int32)
 
   monkeypatch.setattr(move_policy.learned, 'LearnedPlacer', Slow)
-  monkeypatch.setattr(move_policy.named_policy, 'check', lambda _: None)
+  monkeypatch.setattr(move_policy.named_policy, 'read', lambda _: None)
   monkeypatch.setattr(improving.Improver, 'run',
                       lambda _, deadline, __: left_s.append(deadline.left_s))
   problem = problems.make(graphs.random_graph(3, 200), time_budget_s=50.,

@@ -4,6 +4,7 @@ import pathlib
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.placers import registry
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.policy import named_policy
@@ -23,27 +24,47 @@ def _nothing_loaded(monkeypatch):
   monkeypatch.setattr(learned, '_load', pytest.fail)
 
 
-def test_networks_of_both_kinds_pass_without_loading_a_model(moves):
-  named_policy.check(None)
-  named_policy.check(str(shipped_policy.shipped_policy()))
-  named_policy.check(str(moves))
+def test_argument_and_variable_name_a_network(moves, monkeypatch):
+  policy, digest = shipped_policy.shipped_policy(), shipped_moves.network(
+  ).digest
+  assert named_policy.read(None) is None
+  assert named_policy.read(str(moves)).digest == digest
+  assert named_policy.read(policy) is None  # Without loading the SavedModel.
+  monkeypatch.setenv('GDP_POLICY', str(moves))
+  assert named_policy.read(None).digest == digest
+  assert named_policy.read(policy) is None
 
 
 def test_a_folder_without_a_network_is_refused(tmp_path):
   with pytest.raises(errors.PolicyMismatchError, match='is not a policy'):
-    named_policy.check(str(tmp_path / 'none'))
+    named_policy.read(str(tmp_path / 'none'))
+
+
+def _damage(moves):
+  path = pathlib.Path(moves, 'policy.json')
+  path.write_text(json.dumps(json.loads(path.read_text()) | {'schema': 'x'}))
 
 
 def test_a_damaged_move_network_is_refused(moves):
-  path = pathlib.Path(moves, 'policy.json')
-  path.write_text(json.dumps(json.loads(path.read_text()) | {'schema': 'x'}))
+  _damage(moves)
   with pytest.raises(errors.PolicyMismatchError, match='is damaged'):
-    named_policy.check(str(moves))
+    named_policy.read(str(moves))
 
 
 def test_the_variable_of_the_environment_is_checked_and_named(
     tmp_path, moves, monkeypatch):
   monkeypatch.setenv('GDP_POLICY', str(tmp_path))
   with pytest.raises(errors.PolicyMismatchError, match='^GDP_POLICY=.*not a '):
-    named_policy.check(None)
-  named_policy.check(str(moves))  # A named folder goes before the variable.
+    named_policy.read(None)
+  named_policy.read(str(moves))  # A named folder goes before the variable.
+
+
+@pytest.mark.parametrize('name', ['gdp', 'gdp_policy'])
+def test_placers_name_the_variable_of_a_damaged_network(moves, monkeypatch,
+                                                        name):
+  """The error of a placer did not say that GDP_POLICY names the folder."""
+  _damage(moves)
+  monkeypatch.setenv('GDP_POLICY', str(moves))
+  with pytest.raises(errors.PolicyMismatchError,
+                     match=r'^GDP_POLICY=.*is damaged'):
+    registry.create(name)

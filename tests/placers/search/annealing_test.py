@@ -19,6 +19,7 @@ from gdp_grappler.placers.search.moves import moves
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
+from helpers import search_configs
 from helpers import slow_prices
 
 
@@ -142,6 +143,76 @@ def test_only_kinds_that_are_wanted_are_drawn(monkeypatch):
   for step in range(20):
     search.price_batch(step / 20, search_config.DEFAULT.annealing.batch)
   assert drawn == {'group', 'swap'}
+
+
+class _Scorer:
+  """Prefers moves of few groups; remembers how many it was asked about."""
+
+  def __init__(self):
+    self.asked = []
+
+  def scores(self, incumbent, candidates, kinds):
+    assert len(kinds) == len(candidates)
+    self.asked.append(len(candidates))
+    return -(candidates != incumbent).sum(axis=1, dtype=float)
+
+  def set_priorities(self, priorities):
+    assert priorities is None
+
+
+@pytest.mark.parametrize('free', [0, 4, 16])
+def test_the_best_are_priced_and_some_that_nobody_asked_about(
+    monkeypatch, free):
+  search_configs.patch(monkeypatch,
+                       annealing={'draws': 3, 'unfiltered': free / 16})
+  drawn, priced, kinds_drawn, kinds_learned = [], [], [], []
+  draw_each, price = moves.Moves.draw_each, annealing.Annealing._price
+
+  def noted(self, kinds, devices, rng, compound):
+    kinds_drawn.extend(kinds.tolist())
+    drawn.append(draw_each(self, kinds, devices, rng, compound))
+    drawn[-1][-20:] = devices  # Moves that change no device.
+    return drawn[-1]
+
+  def watched(self, devices, *rest):
+    priced.append(devices)
+    return price(self, devices, *rest)
+
+  monkeypatch.setattr(moves.Moves, 'draw_each', noted)
+  monkeypatch.setattr(annealing.Annealing, '_price', watched)
+  monkeypatch.setattr(
+      annealing.Annealing, '_learn',
+      lambda self, kinds, gains: kinds_learned.extend(kinds.tolist()))
+  problem = problems.make(graphs.random_graph(0, 40), clusters.make_cluster(3))
+  start = np.ones((1, problem.graph.num_groups), np.int32)
+  scorer = _Scorer()
+  search = annealing.Annealing(problem, start, np.random.default_rng(0), scorer)
+  search.price_batch(0., 16)
+  assert search.evaluations == 1 + 16 and scorer.asked == [48 - free]
+  (rows,), (_, chosen) = drawn, priced
+  assert chosen[:free].tolist() == rows[:free].tolist()
+  changes = (rows[free:] != start).sum(axis=1)
+  assert (chosen[free:] != start).sum(axis=1).tolist() == sorted(
+      changes[changes > 0])[:16 - free]
+  of_moves = {}
+  for kind, row in zip(kinds_drawn, rows.tolist(), strict=True):
+    of_moves.setdefault(tuple(row), set()).add(kind)
+  for kind, row in zip(kinds_learned, chosen.tolist(), strict=True):
+    assert kind in of_moves[tuple(row)]
+
+
+def test_a_model_that_chooses_nothing_changes_nothing(monkeypatch):
+  search_configs.patch(monkeypatch, annealing={'draws': 1, 'unfiltered': 1.})
+  problem = problems.make(graphs.random_graph(3, 40), clusters.make_cluster(3))
+  start = np.ones((1, problem.graph.num_groups), np.int32)
+  found = []
+  for model in (_Scorer(), None):
+    search = annealing.Annealing(problem, start, np.random.default_rng(0),
+                                 model)
+    for step in range(30):
+      search.price_batch(step / 30, search_config.DEFAULT.annealing.batch)
+    found.append((search.best.tolist(), search.best_key, search.evaluations))
+  assert found[0] == found[1]
 
 
 class _Lucky(simulator_lib.Simulator):

@@ -136,9 +136,7 @@ def test_orders_that_nobody_wants_are_not_looked_for():
 
 
 class _Listener:
-  """Prices what is drawn; remembers the orders that it is told."""
-
-  draws = 1
+  """Scores all moves alike; remembers the orders that it is told."""
 
   def __init__(self):
     self.orders, self.asked = [], []
@@ -146,10 +144,10 @@ class _Listener:
   def set_priorities(self, priorities):
     self.orders.append(priorities)
 
-  def choose(self, incumbent, candidates, kinds, count):
-    del incumbent, candidates, kinds
+  def scores(self, incumbent, candidates, kinds):
+    del incumbent, kinds
     self.asked.append(len(self.orders))
-    return np.arange(count)
+    return np.zeros(len(candidates))
 
 
 @pytest.mark.parametrize('steps, refreshed', [(5, 1), (20, 4), (120, 11)])
@@ -169,10 +167,12 @@ def test_few_steps_are_not_spent_on_priorities(monkeypatch, steps, refreshed):
   assert len(found) == refreshed
 
 
-def test_a_model_hears_every_order_before_it_is_asked():
+def test_a_model_hears_every_order_before_it_is_asked(monkeypatch):
   # A graph on which priorities are made anew; on many none are better.
   problem = _problem(graphs.random_graph(1, 80))
   listener = _Listener()
+  # The annealing prices what it draws, in the order of the draws.
+  search_configs.patch(monkeypatch, annealing={'draws': 1, 'unfiltered': 1.})
   search = priority_annealing.PriorityAnnealing(
       problem, np.ones((1, problem.graph.num_groups), np.int32),
       np.random.default_rng(0), listener)
@@ -238,14 +238,30 @@ def test_late_gains_are_kept(seed, monkeypatch):
   assert closely.keys() == [search.best_key]
 
 
+def test_close_prices_are_in_the_order_of_priorities(monkeypatch):
+  """A close price, first in, first out, would be compared with one in order."""
+  problem = _problem(graphs.random_graph(0, 60), wrap=robust_evaluator.Robust)
+  search_configs.patch(monkeypatch, annealing={'closely_after': 100})
+  stock, orders = problem.evaluator.price_closely, []
+
+  def watched(graph, devices, priorities=None):
+    orders.append(priorities)
+    return stock(graph, devices, priorities)
+
+  monkeypatch.setattr(problem.evaluator, 'price_closely', watched)
+  search = _search(problem)
+  _run(search, 40)
+  assert len(orders) > 2 and all(order is not None for order in orders)
+
+
 @pytest.mark.parametrize('overflow_bytes, taken', [(0, True), (1, False)])
 def test_priorities_that_overflow_a_memory_are_not_taken(
     monkeypatch, overflow_bytes, taken):
   """Once their step alone decided."""
   search = _search(_problem(graphs.random_graph(0, 60)))
-  before = search._order.priorities
+  before = search._search.priorities
   key = (overflow_bytes > 0, False, overflow_bytes, 0.)
   ordered = priority_annealing._InOrder(key, search._search.best, before + 1)
   monkeypatch.setattr(search, '_in_order', lambda rows: [ordered])
   search._refresh(.5)
-  assert (search._order.priorities is not before) == taken
+  assert (search._search.priorities is not before) == taken

@@ -3,41 +3,95 @@ import dataclasses
 import numpy as np
 import pytest
 
+from gdp_grappler import deadlines
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers.search import annealing
 from gdp_grappler.placers.search import priority_annealing
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import staged_search
-from gdp_grappler.placers.search.edges import order_ranking
+from gdp_grappler.placers.search.edges import edge_selection
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
 from helpers import slow_prices
 
 
-def test_what_was_best_with_edges_halfway_is_not_forgotten(monkeypatch):
-  """It was faster in order later, of which edges kept less."""
+def _search_with_edges(monkeypatch, priced, seconds=None,
+                       clock=deadlines.still):
+  """Searches; the key of each placement with edges is given.
+
+  Args:
+    monkeypatch: Replaces the computation of edges.
+    priced: Function of a placement and of the number of placements before it;
+      returns the seconds of its key, and the placement with edges.
+    seconds: Time limit of the search.
+    clock: Clock of the search.
+
+  Returns:
+    Placements that were to get edges, and the best one in order.
+  """
   graph = graphs.random_graph(3, 120)
-  problem = problems.make(graph, presets.preset('2xP100'))
-  problem = dataclasses.replace(problem,
-                                simulator=simulator.Simulator(problem.cluster))
-  asked, first = order_ranking.OrderRanking._compute_edges, []
+  cluster = presets.preset('2xP100')
+  problem = problems.make(graph, cluster,
+                          simulator=simulator.Simulator(cluster))
+  asked = []
 
-  def kept(self, placement):
-    first.append(placement.devices)
-    key, placement = asked(self, placement)
-    is_first = (placement.devices == first[0]).all()
-    return (*key[:3], 0.) if is_first else key, placement
+  def kept(problem, placement):
+    key = problem.evaluator.price(graph, placement.devices[None]).keys()[0]
+    step_s, found = priced(placement, len(asked))
+    asked.append(placement)
+    return (*key[:3], step_s), found
 
-  monkeypatch.setattr(order_ranking.OrderRanking, '_compute_edges', kept)
+  monkeypatch.setattr(edge_selection, 'with_edges', kept)
   rng = np.random.default_rng(0)
   starts = rng.integers(1, 3, (1, graph.num_groups)).astype(np.int32)
-  _, ordered = staged_search.search(problem, starts, rng,
-                                    search_budget.SearchBudget(3000))
-  assert (first[0] != starts[0, graph.groups]).any()
-  assert (first[-1] != first[0]).any()
-  np.testing.assert_array_equal(ordered.devices, first[0])
+  _, ordered = staged_search.search(
+      problem, starts, rng,
+      search_budget.SearchBudget(3000, seconds, clock=clock))
+  return asked, ordered
+
+
+@pytest.mark.parametrize('later_s, best', [(9., 0), (-1., -1)])
+def test_the_best_with_edges_halfway_and_at_the_end_is_taken(
+    monkeypatch, later_s, best):
+  """The last one was taken, though edges kept less of its order."""
+  asked, ordered = _search_with_edges(
+      monkeypatch, lambda placement, before: (later_s
+                                              if before else 0., placement))
+  assert len(asked) == 2
+  assert (asked[0].devices != asked[1].devices).any()
+  np.testing.assert_array_equal(ordered.devices, asked[best].devices)
+
+
+def test_a_placement_whose_edges_do_not_pay_is_not_the_best_in_order(
+    monkeypatch):
+  """The best one in order would have had no order."""
+  _, ordered = _search_with_edges(
+      monkeypatch, lambda placement, before:
+      (float(before), placement
+       if before else dataclasses.replace(placement, priorities=None)))
+  assert ordered.priorities is not None
+
+
+@pytest.mark.parametrize('end_s, computed', [(8.5, 2), (9.5, 1)])
+def test_edges_at_the_end_need_half_of_their_time(monkeypatch, end_s, computed):
+  """After a late last batch, edges would take the search beyond its end."""
+  anneal, now_s = staged_search.anneal, [0.]
+
+  def priced(placement, before):
+    del before
+    now_s[0] += 2.
+    return 0., placement
+
+  def late(*arguments, **options):
+    anneal(*arguments, **options)
+    if now_s[0]:
+      now_s[0] = end_s
+
+  monkeypatch.setattr(staged_search, 'anneal', late)
+  asked, _ = _search_with_edges(monkeypatch, priced, 10., lambda: now_s[0])
+  assert len(asked) == computed
 
 
 def test_edges_that_were_known_halfway_are_not_forgotten(monkeypatch):
@@ -59,8 +113,35 @@ def test_edges_that_were_known_halfway_are_not_forgotten(monkeypatch):
       starts = rng.integers(1, 3, (4, graph.num_groups)).astype(np.int32)
       found = staged_search.search(problem, starts, rng,
                                    search_budget.SearchBudget(600))
-    edges = order_ranking.OrderRanking(problem)
-    assert min(map(edges.key, found)) <= edges.key(known[0][1])
+    keys = [
+        edge_selection.with_edges(problem, placement)[0]
+        for placement in (known[0][1], *found)
+    ]
+    assert min(keys[1:]) <= keys[0]
+
+
+def test_edges_of_a_placement_are_computed_once(monkeypatch):
+  """The best in order of the first half is often the best of the search."""
+  cluster = presets.preset('2xP100')
+  stock, asked = edge_selection.with_edges, []
+
+  def watched(problem, placement):
+    asked.append((placement.devices.tolist(), placement.priorities is None))
+    return stock(problem, placement)
+
+  monkeypatch.setattr(edge_selection, 'with_edges', watched)
+  counts = set()
+  for seed in range(6):
+    asked.clear()
+    graph = graphs.random_graph(seed, 40)
+    problem = problems.make(graph, cluster,
+                            simulator=simulator.Simulator(cluster))
+    starts = np.ones((1, graph.num_groups), np.int32)
+    staged_search.search(problem, starts, np.random.default_rng(seed),
+                         search_budget.SearchBudget(800))
+    counts.add(len(asked))
+    assert all(asked.count(each) == 1 for each in asked)
+  assert counts == {1, 2}
 
 
 @pytest.mark.parametrize('ordered', [False, True])
@@ -70,19 +151,19 @@ def test_the_rest_belongs_to_the_order_that_is_better_with_edges(
   graph = graphs.random_graph(2, 40)
   problem = problems.make(graph, cluster,
                           simulator=simulator.Simulator(cluster))
-  asked, first = order_ranking.OrderRanking._compute_edges, []
+  asked, first = edge_selection.with_edges, []
   anneal = staged_search.anneal
 
-  def kept(self, placement):
+  def kept(problem, placement):
     is_ordered = placement.priorities is not None
-    key, placement = asked(self, placement)
+    key, placement = asked(problem, placement)
     return (*key[:3], 0. if is_ordered == ordered else 9.), placement
 
   def watched(annealings, *arguments, **options):
     first.append(type(annealings[0]))
     return anneal(annealings, *arguments, **options)
 
-  monkeypatch.setattr(order_ranking.OrderRanking, '_compute_edges', kept)
+  monkeypatch.setattr(edge_selection, 'with_edges', kept)
   monkeypatch.setattr(staged_search, 'anneal', watched)
   rng = np.random.default_rng(0)
   starts = rng.integers(1, 3, (1, graph.num_groups)).astype(np.int32)
@@ -124,9 +205,9 @@ def _watch_annealings(monkeypatch):
     starts.append(rows.tolist())
     stock(self, problem, rows, *rest)
 
-  def restarted(self, rows):
+  def restarted(self, rows, *rest):
     restarts.append((self, rows.tolist()))
-    restart(self, rows)
+    restart(self, rows, *rest)
 
   monkeypatch.setattr(annealing.Annealing, '__init__', watched)
   monkeypatch.setattr(annealing.Annealing, 'restart', restarted)

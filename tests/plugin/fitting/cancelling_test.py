@@ -75,3 +75,21 @@ def test_variables_of_a_first_call_that_is_cancelled_have_values():
       call.start_cancel()
       step()
   assert made[0].numpy() == 3
+
+
+@pytest.mark.parametrize('at_once', [False, True])
+def test_a_running_call_is_cancelled_and_this_is_returned(at_once):
+  canceller = cancelling.Canceller()
+  canceller.cancel()  # Nothing runs.
+  result, was_cancelled = canceller.run(lambda: _add(tf.constant(1.)), at_once)
+  assert was_cancelled == at_once
+  assert was_cancelled or result.numpy() == 2.
+
+
+def test_a_call_that_something_else_cancelled_fails():
+
+  def fail():
+    raise tf.errors.CancelledError(None, None, 'The queue was closed.')
+
+  with pytest.raises(tf.errors.CancelledError):
+    cancelling.Canceller().run(fail)

@@ -1,7 +1,9 @@
 import dataclasses
 
 import pytest
+import tensorflow as tf
 
+from gdp_grappler.graph import source_graph
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import course as course_lib
@@ -100,3 +102,70 @@ def test_line_says_nothing_of_what_took_no_time():
   course.enter(_note(course, 6.))
   _note(course, 2.)
   assert course.describe(2).endswith('stays placed')
+
+
+@pytest.mark.parametrize('outcome, placed_ops, predicted_s', [
+    (outcome_lib.Outcome(('CPU:2',), 'step: 1 op placed',
+                         (), 4., 3.), {'CPU:2': 1}, 3.),
+    (outcome_lib.Outcome(None, 'step: no gain'), {}, None),
+])
+def test_a_step_that_cannot_follow_reports_its_own_devices(
+    outcome, placed_ops, predicted_s):
+  """After `relocate` the callback printed the devices of the old plan."""
+  graph_def = tf.compat.v1.GraphDef()
+  graph_def.node.add(name='a')
+  source = source_graph.SourceGraph('step', graph_def)
+  course = course_lib.Course(_plan())
+  course.enter(Way.PLACED)
+  course.note_placed(source, outcome, 'step')
+  report = course.report(0)
+  assert (report.placed_ops, report.predicted_s) == (placed_ops, predicted_s)
+  course.note_placed(source, dataclasses.replace(outcome, message=''), 'step')
+  report = course.report(0)
+  assert (report.placed_ops, report.predicted_s) == ({'GPU:1': 1}, 1.)
+
+
+def test_a_step_of_another_batch_does_not_hide_a_step_that_cannot_follow():
+  """The callback printed the plan after the step of a smaller last batch."""
+  source = source_graph.SourceGraph('step', tf.compat.v1.GraphDef())
+  outcome = outcome_lib.Outcome(('CPU:2',), 'step: 1 op placed')
+  course = course_lib.Course(_plan())
+  course.note_placed(source, outcome, 'step')
+  course.note_placed(source, dataclasses.replace(outcome, message=''), 'last')
+  assert course.instead is not None
+
+
+def test_smaller_last_batches_are_not_timed():
+  """Each of them began the timing anew, so that it never ended."""
+  course = course_lib.Course(_plan())
+  course.compare(course.plan, False, settings_lib.Settings())
+  sizes = [64] * 9 + [10] + [None] + [64] * 9 + [10]
+  timed = [course.times(size) for size in sizes]
+  assert timed == [size != 10 for size in sizes]
+  assert course.comparison is not None
+
+
+@pytest.mark.parametrize('sizes, begins_anew', [
+    ([10] * 8, True),
+    ([10] * 7 + [64] + [10] * 7, False),
+    ([10, 20] * 8, False),
+])
+def test_a_size_that_stays_is_the_one_to_be_timed(sizes, begins_anew):
+  course = course_lib.Course(_plan())
+  course.compare(course.plan, False, settings_lib.Settings())
+  for size in [64, *sizes]:
+    is_timed = course.times(size)
+  assert is_timed == begins_anew
+  assert (course.comparison is None) == begins_anew
+  assert course.batch_size == (10 if begins_anew else 64)
+
+
+@pytest.mark.parametrize('way, has_xla, said', [
+    (Way.XLA, True, 'the first steps run with XLA'),
+    (Way.AS_IT_WAS, True, 'the next steps run without XLA'),
+    (Way.AS_IT_WAS, False, 'the first steps run as they were'),
+])
+def test_the_line_names_the_way_in_which_the_next_steps_run(way, has_xla, said):
+  """It named XLA while steps without XLA were timed."""
+  line = course_lib.of_comparison(_plan(), way, has_xla)
+  assert line == f'step: 1 op placed; {said}, to compare'

@@ -143,14 +143,56 @@ def test_without_a_card_nobody_knows_what_is_left(settings):
   assert host_creation.left_bytes() is None
 
 
-def test_what_is_left_of_a_card(monkeypatch):
-  monkeypatch.setattr(host_creation.switch, 'settings',
-                      lambda: settings_lib.Settings(cluster='2xT4'))
+def _left_bytes(monkeypatch, option, cards=2):
+  """What is left of GPU:0 of which 1,000 bytes are taken."""
+  settings = settings_lib.from_option({'cluster': '2xT4', **option})
+  monkeypatch.setattr(host_creation.switch, 'settings', lambda: settings)
   from gdp_grappler.plugin import devices
+  monkeypatch.setattr(devices.scopes, 'were_used', lambda: False)
+  names = ['CPU:0', *(f'GPU:{i}' for i in range(cards))]
   monkeypatch.setattr(devices, 'names',
-                      lambda: ['/device:CPU:0', '/device:GPU:0'])
+                      lambda: [f'/device:{name}' for name in names])
   monkeypatch.setattr(tf.config.experimental, 'get_memory_info',
                       lambda name: {'current': 1000, 'peak': 2000})
+  return host_creation.left_bytes()
+
+
+@pytest.mark.parametrize(
+    'option',
+    [{}, {'guard': False, 'xla': 'off'}, {'guard': False, 'keep_best': False}],
+    ids=str)
+def test_what_is_left_of_a_card(option, monkeypatch):
   from gdp_grappler.cluster import presets
-  assert host_creation.left_bytes(
-  ) == presets.preset('2xT4').pool_bytes[1] - 1000
+  assert _left_bytes(monkeypatch,
+                     option) == presets.preset('2xT4').pool_bytes[1] - 1000
+
+
+@pytest.mark.parametrize('option, cards', [
+    ({}, 1),
+    ({'mode': 'report'}, 2),
+    ({'move_variables': False}, 2),
+], ids=str)
+def test_weights_stay_on_a_card_if_fit_would_not_bring_them_back(
+    option, cards, monkeypatch):
+  """They went to the host, and each step read and updated them there."""
+  assert _left_bytes(monkeypatch, option, cards) is None
+
+
+@pytest.mark.parametrize('option', [{'xla': 'keep'}, {'guard': False}], ids=str)
+def test_weights_that_xla_keeps_on_a_full_card_are_told(option, monkeypatch):
+  """A model compiled without XLA ran out of memory without an advice."""
+  lines = []
+  monkeypatch.setattr(host_creation.notices, 'say_once', lines.append)
+  left = _left_bytes(monkeypatch, option)
+  assert not host_creation._is_short_of(left) and not lines
+  assert not host_creation._is_short_of(left + 1)
+  assert 'gdp_grappler.made_on_host()' in lines[0]
+
+
+def test_the_scope_changes_nothing_in_a_report(monkeypatch):
+  """Weights were made on the host, although the option only reports."""
+  settings = settings_lib.Settings(mode='report')
+  monkeypatch.setattr(host_creation.switch, 'settings', lambda: settings)
+  with gdp_grappler.made_on_host():
+    variable = tf.Variable([1.])
+  assert not host_creation.waits_on_host(variable)

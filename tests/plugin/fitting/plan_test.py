@@ -76,6 +76,18 @@ def test_variables_that_nobody_knows_stay():
   assert source.graph_def.SerializeToString(deterministic=True) == before
 
 
+def test_counters_and_what_they_are_computed_of_stay(monkeypatch):
+  """Counters moved, and the step that finds no batch missed some of them."""
+  source, variables = _source()
+  node = next(n for n in source.graph_def.node if n.op == 'MatMul')
+  stay = {node.name, *node.input}
+  free = plan_lib.make(source, _RANDOM, variables).devices
+  assert _DEVICES[1] in {free[name] for name in stay}
+  monkeypatch.setattr(plan_lib.counters, 'ops', lambda nodes: stay)
+  plan = plan_lib.make(source, _RANDOM, variables)
+  assert {plan.devices[name] for name in stay} == {_DEVICES[0]}
+
+
 def _with_gpus():
   """The step where two GPUs are: variables on the host, products on a GPU."""
   source, variables = _source()

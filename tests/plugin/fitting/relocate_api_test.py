@@ -96,6 +96,21 @@ def test_variables_of_the_user_do_not_go_back_when_the_option_goes_off(
   assert moves.move_back() == 0 and not moved
 
 
+def test_what_no_gpu_can_hold_stays_with_a_line(moved, monkeypatch):
+  """An error came after the variables before it had moved."""
+  names = [*_NAMES, _NAMES[0].replace('CPU', 'GPU')]
+  from tensorflow.python.eager import context
+  monkeypatch.setattr(context.Context, 'devices', lambda self: names)
+  lines = []
+  monkeypatch.setattr(relocate_api.notices, 'say', lines.append)
+  variables = [tf.Variable(1., name='weight'), tf.Variable(0, name='count')]
+  assert gdp_grappler.relocate(variables, 'GPU:0') == 1
+  assert moved == [('weight:0', 'GPU:0')]
+  assert len(lines) == 1 and '1 of 2 variables stay' in lines[0]
+  assert gdp_grappler.relocate(variables, 'CPU:1') == 2
+  assert len(lines) == 1
+
+
 def test_names_and_patterns_in_their_order(variables, moved):
   plan = {'decoder/bias': 'CPU:2', 'decoder/*': 'CPU:1'}
   assert gdp_grappler.relocate(variables, plan) == 2

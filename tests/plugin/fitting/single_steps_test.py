@@ -3,6 +3,7 @@ import types
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from gdp_grappler.graph import source_graph
 from gdp_grappler.plugin import settings as settings_lib
@@ -28,6 +29,15 @@ def test_loops_of_tf_keras_are_left_alone():
   found = single_steps.SingleSteps(model)
   assert found.per_call == 4
   assert not found.can_be_single
+
+
+def test_a_loop_of_tf_keras_whose_length_is_tuned_is_a_loop():
+  """It was planned as if each call were one step, as it begins with one."""
+  model = tf_keras.Sequential([tf_keras.layers.Dense(1)])
+  model.compile('sgd', 'mse', steps_per_execution='auto')
+  found = single_steps.SingleSteps(model)
+  assert found.per_call == 1
+  assert found.have_to_loop and not found.can_be_single
 
 
 def test_steps_of_a_strategy_with_one_replica():

@@ -58,6 +58,16 @@ def test_a_line_says_why_a_table_stays_whole(option, monkeypatch, lines):
   assert 'stays whole: it has a constraint; ' in lines[0]
 
 
+@pytest.mark.parametrize('tables_option', ['auto', {'words': 4}])
+def test_a_table_stays_whole_if_the_option_only_reports(tables_option,
+                                                        monkeypatch, lines):
+  """The program got four variables in place of one."""
+  option = {'mode': 'report', 'split_tables': tables_option}
+  assert _parts(monkeypatch, option, (_NEEDS - 1, _NEEDS // 2)) == 1
+  assert len(lines) == 1 and "stays whole: 'mode': 'report'" in lines[0]
+  assert '4 parts were wanted' in lines[0]
+
+
 def _written(tmp_path):
   path = tmp_path / 'map.json'
   path.write_text('{"words": "CPU:0"}')

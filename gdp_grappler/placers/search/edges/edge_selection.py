@@ -8,6 +8,7 @@ the plain steps with and without the edges.
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Callable, Sequence
 
 import numpy as np
@@ -90,6 +91,35 @@ def order_of(problem: placer_lib.Problem, placement: placement_lib.Placement,
   order = control_edges.control_edges(problem.graph, placement, simulator,
                                       config)
   return order if len(order.control_edges) else None
+
+
+def with_edges(
+    problem: placer_lib.Problem, placement: placement_lib.Placement
+) -> tuple[evaluator_lib.Key, placement_lib.Placement]:
+  """The key of a placement with control edges, and the placement with them.
+
+  Control edges enforce the priorities of a placement only in part. The result
+  may have other priorities than the argument, if edges enforce these better.
+  The result keeps its edges (`control_edges.attach`), so that later searches
+  for edges end at once. Computing control edges takes as long as pricing many
+  placements.
+
+  Args:
+    problem: A problem for which orders pay (`Problem.orders_pay`).
+    placement: Its placement.
+  """
+  assert problem.simulator is not None  # Orders pay.
+  order = control_edges.control_edges(
+      problem.graph, placement, problem.simulator,
+      control_edges.OrderConfig(
+          max_simulated_ops=search_config.DEFAULT.edge_ops, only_wanted=False))
+  prices = problem.evaluator.price(problem.graph, placement.devices[None])
+  key = prices.keys()[0]
+  # The seconds of a step may be 0 or infinite.
+  gain = (order.with_edges_s
+          / order.fifo_s if 0 < order.fifo_s < math.inf else 1.)
+  return (_with_seconds(key,
+                        key[-1] * gain), control_edges.attach(placement, order))
 
 
 def _promising(problem: placer_lib.Problem,

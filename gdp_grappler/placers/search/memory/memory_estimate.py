@@ -5,7 +5,8 @@ all ops on a device. A step frees most outputs long before its end, so this sum
 may be many times the true peak. Here only a share of the bytes of each output
 counts. The share is the peak of the bytes of all tensors, if ops run one after
 the other, divided by the sum of these bytes. An op that passes on the buffer of
-its input, such as the read of a variable, takes no memory of its own.
+its input, such as the read of a variable, takes no memory of its own. A
+constant holds all its bytes for good, like a variable.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ import numpy as np
 
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.control_flow import merges
 
 
 def group_bytes(graph: op_graph.OpGraph, share: float) -> np.ndarray:
-  """float64 [G], bytes of the parameters and of a share of the outputs.
+  """float64 [G], variables, constants, and a share of other outputs.
 
   Args:
     graph: G groups.
     share: Share of the bytes of outputs that counts, from 0 to 1.
   """
   output = np.bincount(graph.tensor_ops, _own_bytes(graph), graph.num_ops)
-  return np.bincount(graph.groups, graph.param_bytes + share * output,
+  return np.bincount(graph.groups, graph.resident_bytes + share * output,
                      graph.num_groups)
 
 
@@ -50,8 +52,8 @@ def alive_share(graph: op_graph.OpGraph) -> float:
 
 
 def _own_bytes(graph: op_graph.OpGraph) -> np.ndarray:
-  """float64 [T], bytes of tensors; 0 for a buffer that an op passes on."""
-  own = (graph.executions > 0) & ~simulator.aliases(graph)
+  """float64 [T], bytes of tensors; 0 for constants and buffers passed on."""
+  own = (graph.executions > 0) & ~simulator.aliases(graph) & ~graph.constants
   return graph.tensor_bytes * own[graph.tensor_ops].astype(float)
 
 
@@ -63,16 +65,17 @@ def _last_uses(graph: op_graph.OpGraph, position: np.ndarray) -> np.ndarray:
     position: int64 [N], position of each op in the topological order.
   """
   last = position[graph.tensor_ops]
-  data = np.flatnonzero(graph.edge_tensors >= 0)
-  tensors, consumers = graph.edge_tensors[data], graph.edges[data, 1]
+  edges, edge_tensors = merges.live_first(graph)
+  data = np.flatnonzero(edge_tensors >= 0)
+  tensors, consumers = edge_tensors[data], edges[data, 1]
   np.maximum.at(last, tensors, position[consumers])
   # An op that passes its buffer on keeps the buffer alive for the consumers of
   # its outputs. The loop takes the last such op first.
   first = data[np.unique(consumers, return_index=True)[1]]
-  handed = first[simulator.aliases(graph)[graph.edges[first, 1]]]
-  ops = graph.edges[handed, 1]
+  handed = first[simulator.aliases(graph)[edges[first, 1]]]
+  ops = edges[handed, 1]
   order = np.argsort(-position[ops], kind='stable')
-  inputs = dict(zip(ops[order].tolist(), graph.edge_tensors[handed[order]]))
+  inputs = dict(zip(ops[order].tolist(), edge_tensors[handed[order]]))
   outputs: dict[int, list[int]] = {op: [] for op in inputs}
   for tensor, op in enumerate(graph.tensor_ops.tolist()):
     if op in outputs:

@@ -100,6 +100,24 @@ class MoveNetwork:
     return result.hexdigest()
 
 
+def untrained(network: MoveNetwork, rng: np.random.Generator) -> MoveNetwork:
+  """An untrained network with the shape and the scale of another network.
+
+  The weights are initialized as at the start of training (He et al., ICCV
+  2015).
+
+  Args:
+    network: The other network.
+    rng: Random numbers of the weights.
+  """
+  count, hidden = network.hidden_weights.shape
+  return MoveNetwork(network.features, network.mean, network.deviation,
+                     rng.normal(0, np.sqrt(2 / count), (count, hidden)),
+                     np.zeros(hidden),
+                     rng.normal(0, np.sqrt(1 / hidden), network.weights.shape),
+                     np.zeros_like(network.bias))
+
+
 def save(path: str | os.PathLike[str], network: MoveNetwork) -> None:
   """Writes a network to a file, atomically; equal networks give equal files.
 

@@ -60,16 +60,17 @@ class NativeDrawer:
     self._lib = _library()
     assert self._lib.gdp_move_drawer_kinds() == num_kinds
     self._num_kinds, self._num_groups = num_kinds, len(layout.starts) - 1
-    arrays = [
-        np.ascontiguousarray(getattr(layout, name), dtype)
-        for name, dtype in _LAYOUT
-    ]
-    native_layout = _NativeLayout(self._num_groups, len(layout.neighbours),
-                                  len(layout.accelerators), len(layout.order),
-                                  len(layout.units), len(layout.scopes),
-                                  len(layout.axes),
-                                  *(array.ctypes.data for array in arrays))
-    # The addresses stay good until the call returns.
+    native_layout = native.struct(  # `GdpMoveLayout` of move_sets.h.
+        num_groups=self._num_groups, num_edges=len(layout.neighbours),
+        num_devices=len(layout.accelerators), num_movable=len(layout.order),
+        num_units=len(layout.units), num_scopes=len(layout.scopes),
+        num_axes=len(layout.axes), starts=native.i32(layout.starts),
+        neighbours=native.i32(layout.neighbours),
+        eagerness=native.f64(layout.eagerness), order=native.i32(layout.order),
+        units=native.i32(layout.units), scopes=native.i32(layout.scopes),
+        axes=native.i32(layout.axes), seconds=native.f64(layout.seconds),
+        allowed=native.u8(layout.allowed),
+        accelerators=native.u8(layout.accelerators))
     self._handle = self._lib.gdp_move_drawer_create(ctypes.byref(native_layout))
     if not self._handle:
       raise MemoryError('No memory to draw moves.')
@@ -107,21 +108,6 @@ class NativeDrawer:
                                       result.ctypes.data):
       raise MemoryError('No memory to draw moves.')
     return result
-
-
-# In the order of `GdpMoveLayout`.
-_LAYOUT = (('starts', np.int32), ('neighbours', np.int32),
-           ('eagerness', np.float64), ('order', np.int32), ('units', np.int32),
-           ('scopes', np.int32), ('axes', np.int32), ('seconds', np.float64),
-           ('allowed', np.uint8), ('accelerators', np.uint8))
-
-
-class _NativeLayout(ctypes.Structure):
-  """`GdpMoveLayout` of move_sets.h."""
-  _fields_ = [(name, ctypes.c_int32)
-              for name in ('num_groups', 'num_edges', 'num_devices',
-                           'num_movable', 'num_units', 'num_scopes', 'num_axes')
-             ] + [(name, ctypes.c_void_p) for name, _ in _LAYOUT]
 
 
 @functools.cache

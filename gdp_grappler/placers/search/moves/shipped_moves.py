@@ -8,8 +8,8 @@ from __future__ import annotations
 import functools
 import pathlib
 
-from gdp_grappler.placers.search.moves import move_filter
 from gdp_grappler.placers.search.moves import move_network
+from gdp_grappler.placers.search.moves import move_scoring
 
 _WEIGHTS = pathlib.Path(__file__).with_name('shipped_moves.npz')
 
@@ -21,4 +21,4 @@ def network() -> move_network.MoveNetwork:
   Raises:
     GdpError: the file of weights is missing, damaged or of another release.
   """
-  return move_network.load(_WEIGHTS, move_filter.KINDS)
+  return move_network.load(_WEIGHTS, move_scoring.KINDS)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler.evaluation import evaluator
-from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.placers.search.moves import moves as moves_lib
 from gdp_grappler.placers.search.moves import shipped_moves
 from helpers import graphs
@@ -39,7 +39,7 @@ def _played():
   def play(seed):
     return episodes.play(problem, start, shipped_moves.network(), config,
                          np.random.default_rng(seed),
-                         move_filter.MoveDescriber(problem),
+                         move_scoring.MoveDescriber(problem),
                          moves_lib.Moves(problem))
 
   return play, start, config

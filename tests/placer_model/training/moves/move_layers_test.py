@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.placers.search.moves import shipped_moves
 from placer_model.training.moves import move_layers
 
@@ -36,7 +36,7 @@ def test_logits_are_the_scores_of_open_moves(network, features):
       'open': is_open
   }).numpy()
   scores = np.array([
-      move_filter.gain_scores(*network.predict(look), .5) for look in features
+      move_scoring.gain_scores(*network.predict(look), .5) for look in features
   ]) / .25
   np.testing.assert_allclose(logits[is_open], scores[[1, 1, 0]][is_open],
                              rtol=1e-4, atol=1e-4)

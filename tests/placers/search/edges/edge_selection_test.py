@@ -2,7 +2,11 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.ordering import critical_path_order
+from gdp_grappler.evaluation.ordering import edge_pricer
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers.search.edges import edge_selection
 from helpers import clusters
 from helpers import graphs
@@ -114,3 +118,67 @@ def test_what_has_priorities_is_asked_however_slow_it_is_without(monkeypatch):
   monkeypatch.setattr(control_edges, 'promised_s', promised)
   edge_selection.best(problem, (*candidates, slow), problem.evaluator, _always)
   assert any(placement is slow for placement in asked)
+
+
+@pytest.fixture(name='problem')
+def fixture_problem():
+  cluster = presets.preset('2xP100')
+  return problems.make(graphs.random_graph(2, 40), cluster,
+                       simulator=simulator.Simulator(cluster))
+
+
+def _placements(problem, count):
+  rng = np.random.default_rng(0)
+  rows = [[rng.choice(np.flatnonzero(ok)) for ok in problem.allowed]
+          for _ in range(count)]
+  return [
+      placement_lib.from_groups(problem.graph, np.array(row), problem.cluster)
+      for row in rows
+  ]
+
+
+def test_what_never_runs_is_the_last(problem):
+  good, = _placements(problem, 1)
+  bad = placement_lib.Placement(
+      np.arange(problem.graph.num_ops) % 3, problem.cluster)
+  assert bad.violations(problem.graph)
+  assert (edge_selection.with_edges(problem, good)[0]
+          < edge_selection.with_edges(problem, bad)[0])
+
+
+def test_keys_have_steps_with_the_edges_that_pay(problem):
+  for placement in _placements(problem, 6):
+    order = control_edges.control_edges(
+        problem.graph, placement, problem.simulator,
+        control_edges.OrderConfig(max_simulated_ops=500_000, only_wanted=False))
+    key, ordered = edge_selection.with_edges(problem, placement)
+    assert key[-1] == pytest.approx(order.with_edges_s)
+    assert (ordered.devices == placement.devices).all()
+    # The placement has the order that its edges enforce.
+    again = control_edges.control_edges(
+        problem.graph,
+        placement_lib.Placement(ordered.devices, problem.cluster,
+                                ordered.priorities), problem.simulator)
+    assert again.with_edges_s <= key[-1] * (1 + 1e-9)
+    assert (ordered.priorities is None) != bool(len(order.control_edges))
+
+
+def test_without_edges_priorities_stay(problem):
+  for placement in _placements(problem, 6):
+    critical = critical_path_order.with_critical_path_order(
+        problem.graph, placement, problem.simulator)
+    _, ordered = edge_selection.with_edges(problem, critical)
+    assert ordered.priorities is not None
+
+
+def test_a_placement_keeps_its_edges(problem, monkeypatch):
+  """Callers of the search looked for the same edges again."""
+  ordered = [
+      edge_selection.with_edges(problem, placement)[1]
+      for placement in _placements(problem, 6)
+  ]
+  monkeypatch.setattr(edge_pricer, 'EdgePricer', None)
+  choice = edge_selection.best(problem, ordered, problem.simulator,
+                               lambda _: control_edges.OrderConfig())
+  assert choice.order is choice.placement.order
+  assert choice.with_order.known_order is choice.order

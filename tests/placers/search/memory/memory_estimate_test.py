@@ -22,3 +22,20 @@ def test_what_is_handed_on_takes_no_memory_and_keeps_that_of_its_input():
                            op_types=['MatMul', 'Identity', 'MatMul', 'MatMul'])
   assert memory_estimate.alive_share(kept) == 1.
   assert memory_estimate.group_bytes(kept, 1.).tolist() == [100, 0, 50, 0]
+
+
+def test_a_constant_holds_all_its_bytes():
+  """Only a share of a constant counted, although it is never freed."""
+  graph = graphs.chain(5, 100, op_types=['Const', *['MatMul'] * 4])
+  assert memory_estimate.group_bytes(graph, 0.).tolist() == [100, 0, 0, 0, 0]
+  assert memory_estimate.group_bytes(graph, .5).tolist() == [100, 50, 50, 50, 0]
+  assert memory_estimate.alive_share(graph) == 2 / 3
+
+
+def test_a_merge_keeps_the_memory_of_the_branch_that_runs():
+  """The estimate once freed the memory before the readers of the Merge."""
+  graph = graphs.make_graph([(0, 2, 0), (1, 2, 100), (2, 4, 100), (2, 3, 0),
+                             (3, 4, 100)], op_types=[
+                                 'MatMul', 'MatMul', 'Merge', 'MatMul', 'MatMul'
+                             ]).replace(executions=[0, 1, 1, 1, 1])
+  assert memory_estimate.alive_share(graph) == 1.

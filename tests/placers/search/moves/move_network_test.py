@@ -12,6 +12,7 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.features.moves import schema
 from gdp_grappler.placers.search.moves import move_network
+from gdp_grappler.placers.search.moves import shipped_moves
 
 
 def _network(names: tuple[str, ...] = ('a', 'b'),
@@ -104,3 +105,14 @@ def test_what_would_fill_the_memory_is_not_unpacked(tmp_path):
     archive.writestr('mean.npy', bytes(1 << 25))
   with pytest.raises(errors.GdpError, match='unpacks to'):
     move_network.load(path)
+
+
+def test_untrained_is_of_the_same_shape_and_knows_nothing_of_the_other():
+  trained = shipped_moves.network()
+  other = move_network.untrained(trained, np.random.default_rng(0))
+  assert other.features == trained.features
+  assert (other.mean == trained.mean).all()
+  assert other.hidden_weights.shape == trained.hidden_weights.shape
+  likeness = np.corrcoef(other.hidden_weights.ravel(),
+                         trained.hidden_weights.ravel())[0, 1]
+  assert abs(likeness) < .1

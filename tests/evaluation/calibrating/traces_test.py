@@ -2,7 +2,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.framework import step_stats_pb2
 
-from gdp_grappler.evaluation.profiling import traces
+from gdp_grappler.evaluation.calibrating import traces
 
 _GPU = '/job:localhost/replica:0/task:0/device:GPU:0'
 

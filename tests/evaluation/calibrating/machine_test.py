@@ -2,7 +2,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.evaluation.profiling import machine
+from gdp_grappler.evaluation.calibrating import machine
 
 
 def test_a_processor_has_a_name():

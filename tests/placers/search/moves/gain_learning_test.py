@@ -1,6 +1,6 @@
 import numpy as np
 
-from gdp_grappler.placers.policy import gain_learning
+from gdp_grappler.placers.search.moves import gain_learning
 
 
 def _moves(count, seed):

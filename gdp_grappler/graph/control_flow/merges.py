@@ -1,0 +1,26 @@
+"""Order of the inputs of Merges, which output the value of a live branch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
+
+
+def live_first(graph: op_graph.OpGraph) -> tuple[np.ndarray, np.ndarray]:
+  """Returns edges int32 [E, 2] and their tensors int32 [E], live inputs first.
+
+  An op that aliases hands on the buffer of its first data input. So the inputs
+  of a Merge from a branch that runs come before those from other branches. A
+  Switch runs, but one of its outputs is dead. So it comes between them.
+  """
+  edges, tensors = graph.edges, graph.edge_tensors
+  merged = graph.where_type(op_kinds.MERGES.__contains__)[edges[:, 1]]
+  switches = graph.where_type(op_kinds.SWITCHES.__contains__)
+  ranks = np.where(graph.executions > 0, switches, 2)[edges[:, 0]]
+  ranks[~merged | (tensors < 0)] = 0
+  if not ranks.any():
+    return edges, tensors
+  order = np.argsort(ranks, kind='stable')
+  return edges[order], tensors[order]

@@ -1,0 +1,63 @@
+import numpy as np
+
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.costs import op_details
+from helpers import graphs
+
+
+def test_only_dense_kernels_run_at_the_rate_of_their_type():
+  types = np.array(['float16', 'float16', 'float64', 'float32'])
+  found = op_details.type_factors(['MatMul', 'Relu', 'Conv2D', 'MatMul'], types,
+                                  presets.preset('1xV100').devices)
+  assert found[:, 1].tolist() == [8, 1, .5, 1]
+  assert found[:, 0].tolist() == [1, 1, 1 / 3, 1]
+
+
+def test_which_ops_launch_nothing():
+  """Ops of any size that work on the host cost nothing on a GPU."""
+  found = op_details.launch_nothing(['NoOp', 'AddV2', 'AddV2', 'AddV2'],
+                                    np.array([1e9, 12, 12, 1e9]),
+                                    np.array([False, True, False, True]),
+                                    presets.preset('1xV100').devices)
+  assert found.T.tolist() == [[True, False, False, False],
+                              [True, True, False, False]]
+
+
+def test_an_op_that_works_on_the_host_takes_the_seconds_of_its_own_host():
+  devices = presets.preset('2x1xV100-eth10').devices
+  hosts = [d.name.partition('/device')[0] for d in devices]
+  seconds = np.arange(1., 1 + len(devices))[None].repeat(3, 0)
+  idle = np.zeros(seconds.shape, bool)
+  idle[1] = True
+  on_host = np.array([True, True, False])
+  own = seconds[0].tolist()
+  cpus = {h: s for h, s, d in zip(hosts, own, devices) if d.type == 'CPU'}
+  op_details.take_hosts_seconds(seconds, on_host, idle, devices)
+  assert seconds[0].tolist() == [cpus[h] for h in hosts] != own
+  assert seconds[1].tolist() == seconds[2].tolist() == own
+
+
+def test_seconds_stay_if_the_cpu_of_the_host_is_not_given():
+  gpu = presets.preset('1xV100').devices[1]
+  seconds = np.ones((1, 1))
+  op_details.take_hosts_seconds(seconds, np.array([True]), np.array([[False]]),
+                                [gpu])
+  assert seconds.tolist() == [[1]]
+
+
+def test_details_of_a_graph_and_of_some_of_its_ops():
+  graph = graphs.make_graph(num_ops=3)
+  graph = graph.replace(rounds_by_name={graph.names[1]: 5.},
+                        element_types_by_name={graph.names[2]: 'float16'},
+                        host_ops=frozenset(graph.names[1:2]))
+  some = op_details.of(graph).of_rows(np.array([1, 2]))
+  assert some.rounds.tolist() == [5, 1]
+  assert some.element_types.tolist() == ['float32', 'float16']
+  assert some.works_on_host.tolist() == [True, False]
+
+
+def test_plain_ops():
+  plain = op_details.plain(2)
+  assert plain.rounds.tolist() == [1, 1]
+  assert plain.element_types.tolist() == ['float32'] * 2
+  assert not plain.works_on_host.any()
