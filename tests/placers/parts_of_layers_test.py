@@ -7,6 +7,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import priority_annealing
 from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import staged_search
 from helpers import recurrent
 from helpers import search_configs
 from helpers import unrolled
@@ -29,84 +30,72 @@ def _in_order_s(problem, row):
   return search.best_key[-1]
 
 
-def _watched(monkeypatch):
-  """Searches, in turn, with the number of their groups."""
+def _searched(monkeypatch, graph, most):
+  """Searches the coarse graph, with at most this number of prices.
+
+  Returns:
+    The problem, its coarse problem, the annealings in the order in which they
+    begin, each with its number of groups, and the result of the search.
+  """
   search_configs.patch(monkeypatch, coarse={'own_work': .5})
-  begun = []
+  problem, begun = _problem(graph), []
+  coarse = multilevel.coarsened(problem)
+  starts = np.ones((1, problem.graph.num_groups), np.int32)
   stock = priority_annealing.PriorityAnnealing
 
-  def watched(problem, *arguments, **fields):
-    begun.append((problem.graph.num_groups, stock(problem, *arguments,
-                                                  **fields)))
+  def watched(problem, *arguments):
+    begun.append((problem.graph.num_groups, stock(problem, *arguments)))
     return begun[-1][1]
 
-  monkeypatch.setattr(priority_annealing, 'PriorityAnnealing', watched)
-  return begun
+  with monkeypatch.context() as patch:
+    patch.setattr(priority_annealing, 'PriorityAnnealing', watched)
+    result = multilevel.search(coarse, starts, np.random.default_rng(0),
+                               search_budget.SearchBudget(most),
+                               staged_search.no_model)
+  return problem, coarse, begun, result
 
 
 def test_parts_of_layers_move_after_layers(monkeypatch):
-  problem = _problem(recurrent.two_readers(12, flops=1e10))
-  begun = _watched(monkeypatch)
-  coarse = multilevel.coarsened(problem)
-  starts = np.ones((1, problem.graph.num_groups), np.int32)
-  result = multilevel.search(coarse, starts, np.random.default_rng(0),
-                             search_budget.SearchBudget(20_000),
-                             lambda problem: None)
-  layers = coarse.wholes().problem.graph.num_groups
-  parts = coarse.parted().wholes().problem.graph.num_groups
-  counts = [count for count, _ in begun if count in (layers, parts)]
-  assert layers < parts and counts == sorted(counts) and parts in counts
+  problem, coarse, begun, result = _searched(
+      monkeypatch, recurrent.two_readers(12, flops=1e10), 20_000)
+  whole, parted = coarse.wholes(), coarse.parted()
   # At last the steps of these parts.
-  assert begun[-1][0] == coarse.parted().problem.graph.num_groups
-  without = _in_order_s(problem, _best_of_layers(coarse, starts))
-  assert _in_order_s(problem, result.rows[0]) < .95 * without
+  levels = [
+      each.problem.graph.num_groups for each in (whole, parted.wholes(), parted)
+  ]
+  counts = [count for count, _ in begun]
+  assert counts == sorted(counts) and sorted({*counts}) == levels
+  layers = [
+      annealing.best.devices[whole.problem.graph.first_ops]
+      for count, annealing in begun if count == levels[0]
+  ]
+  without_s = min(
+      _in_order_s(problem, row) for row in whole.spread(np.stack(layers)))
+  assert _in_order_s(problem, result.rows[0]) < .95 * without_s
 
 
 @pytest.mark.parametrize('most', [1000, 3000])
 def test_all_that_parts_price_counts(monkeypatch, most):
-  # As if no two searches ever agreed.
-  search_configs.patch(monkeypatch, coarse={'equal_difference': -1.})
-  search_configs.patch(monkeypatch, coarse={'priced': 150})
-  problem = _problem(recurrent.two_readers(12))
-  begun = _watched(monkeypatch)
-  coarse = multilevel.coarsened(problem)
-  starts = np.ones((1, problem.graph.num_groups), np.int32)
-  result = multilevel.search(coarse, starts, np.random.default_rng(0),
-                             search_budget.SearchBudget(most),
-                             lambda problem: None)
-  # The first one only says what the best start takes.
-  assert len({count for count, _ in begun[1:]}) == 3
-  searches = [search for _, search in begun[1:]]
-  priced = sum(search.evaluations for search in searches)
-  assert result.progress == pytest.approx(min(priced / most, 1.), abs=.02)
-  assert priced < 1.1 * most + 40
+  *_, begun, result = _searched(monkeypatch, recurrent.two_readers(12), most)
+  assert len({count for count, _ in begun}) == 3
+  priced = [annealing.evaluations for _, annealing in begun]
+  assert result.progress == 1 and most <= sum(priced) < 1.1 * most
   # None only looks at where it might begin.
-  assert all(search.evaluations > 40 for search in searches)
+  assert min(priced) > 40
 
 
-@pytest.mark.parametrize('make, parts',
-                         [(recurrent.two_readers, True),
-                          (lambda n: unrolled.make(3, n).graph, False)])
-def test_layers_without_parts_have_the_time_of_parts(monkeypatch, make, parts):
+@pytest.mark.parametrize('make, layers_until, until',
+                         [(recurrent.two_readers, .35, .35),
+                          (recurrent.two_readers, 1., .8),
+                          (lambda n: unrolled.make(3, n).graph, .35, .8)])
+def test_layers_without_parts_have_the_time_of_parts(monkeypatch, make,
+                                                     layers_until, until):
   """Where a chain used all variables, layers had half of their time."""
-  search_configs.patch(monkeypatch, coarse={'equal_difference': -1.})
-  search_configs.patch(monkeypatch, coarse={'priced': 150})
-  problem = _problem(make(12))
-  begun = _watched(monkeypatch)
-  coarse = multilevel.coarsened(problem)
-  starts = np.ones((1, problem.graph.num_groups), np.int32)
-  multilevel.search(coarse, starts, np.random.default_rng(0),
-                    search_budget.SearchBudget(3000), lambda problem: None)
+  search_configs.patch(monkeypatch,
+                       coarse={'layers_until': layers_until, 'parts_until': .8})
+  _, coarse, begun, _ = _searched(monkeypatch, make(12), 3000)
   layers = coarse.wholes().problem.graph.num_groups
-  priced = sum(s.evaluations for count, s in begun[1:] if count == layers)
-  assert (priced >= .65 * 3000) == (not parts)
-
-
-def _best_of_layers(coarse, starts):
-  """int [G], the fastest in the small graph with each layer on one device."""
-  whole = multilevel._RepeatedAnnealing(coarse.wholes(), starts,
-                                        np.random.default_rng(0),
-                                        search_budget.SearchBudget(4000),
-                                        multilevel._WHOLES)
-  whole.run(1.)
-  return whole.ranked()[0][1]
+  priced = sum(each.evaluations for count, each in begun if count == layers)
+  assert priced == pytest.approx(until * 3000, abs=60)
+  # Parts move only if the config gives them time.
+  assert len({count for count, _ in begun}) == 2 + (until < .8)

@@ -99,15 +99,14 @@ class SearchBudget:
     left_s = share * max(self._seconds - self.spent_s, 0.)
     return int(min(max(left_s / max(each_s, 1e-9), 1), most))
 
-  def part(self, share: float, most: int) -> SearchBudget:
+  def part(self, share: float) -> SearchBudget:
     """A smaller budget. The budget and its grace start now.
 
     Args:
       share: Share of the placements and of the seconds.
-      most: Largest number of placements to price.
     """
     seconds = None if self._seconds is None else share * self._seconds
-    return SearchBudget(min(math.ceil(share * self.evaluations), most), seconds,
+    return SearchBudget(math.ceil(share * self.evaluations), seconds,
                         self._grace, self._clock)
 
   def keep(self, seconds: float) -> None:

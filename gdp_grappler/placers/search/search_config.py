@@ -146,7 +146,7 @@ class ShortConfig:
 class CoarseConfig:
   """The search of a smaller problem, whose groups are tiles of the large one.
 
-  A tile is the ops of one layer in one time step. The stages of this search
+  A tile is the ops of one layer in one time step. The levels of this search
   move layers, then parts of recurrent layers, then tiles (`multilevel`). All
   fields but `share` that are shares of time, or progress from 0 to 1, refer to
   the time of this search.
@@ -167,29 +167,19 @@ class CoarseConfig:
     majority: Share of the work of a tile that counts as most of it. If a device
       may have this share, it may have the tile. If control edges may join ops
       with this share, they may join the tile.
-    priced: An annealing of layers or parts ends after this number of
-      placements, or after a share of the time (`round`).
     round: Share of the time after which one annealing of the coarse graph ends.
-    layers_until: Progress at which the stage of layers ends, if layers have
+    layers_until: Progress at which the level of layers ends, if layers have
       parts.
-    alone_until: Progress at which the stage of layers ends, if layers have no
-      parts, or if no annealing has priced enough placements (`priced`).
-    parts_until: Progress at which the stage of parts ends.
-    parts_least: Least share of the time for the stage of parts.
-    equal_difference: Largest difference of step times that count as equal, as a
-      share of a step.
-    equal_after: Least number of placements of an annealing whose result may
-      count as equal to another result.
-    most_slowdown: Layers move only if the best start becomes slower by less
-      than this factor when each of its layers is put on one device.
-    faster: If the best placement of layers is faster than the starts by this
-      factor, tiles move only for a short time (`short_share`).
-    short_share: Share of the time for tiles in this case.
+    parts_until: Progress at which the level of parts ends, or the level of
+      layers if layers have no parts. Parts move only if this field exceeds
+      `layers_until`.
+    most_slowdown: Layers and parts move only if the best start becomes slower
+      by less than this factor when each of its layers is put on one device.
     passed_on: Largest number of placements that the search of the graph gets.
     slowest: Longest step of a placement that the search of the graph gets, in
       steps of the best placement.
-    further: Number of the best placements of the earlier stages that are starts
-      of a stage.
+    further: Number of the best placements of the earlier levels that are starts
+      of a level.
   """
 
   share: float = .35
@@ -199,17 +189,10 @@ class CoarseConfig:
   most_nodes: float = 1 / 3
   own_work: float = 1 / 32
   majority: float = .5
-  priced: int = 1500
   round: float = .35
   layers_until: float = .35
-  alone_until: float = .7
   parts_until: float = .8
-  parts_least: float = .1
-  equal_difference: float = 3e-4
-  equal_after: int = 500
   most_slowdown: float = 1.5
-  faster: float = 1.05
-  short_share: float = .1
   passed_on: int = 16
   slowest: float = 1.1
   further: int = 4

@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 from unittest import mock
 
 import numpy as np
@@ -16,6 +17,7 @@ from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search import staged_search
 from helpers import graphs
+from helpers import recurrent
 from helpers import search_configs
 from helpers import unrolled
 
@@ -39,76 +41,101 @@ def _problem(graph=None):
                             simulator=prices)
 
 
+def _starts(problem):
+  """int32 [1, G], all groups on the first GPU."""
+  return np.ones((1, problem.graph.num_groups), np.int32)
+
+
+def _search(problem, budget, models=staged_search.no_model, seed=0):
+  return multilevel.search(multilevel.coarsened(problem), _starts(problem),
+                           np.random.default_rng(seed), budget, models)
+
+
 def _in_order_s(problem, row):
   search = priority_annealing.PriorityAnnealing(problem, row[None],
                                                 np.random.default_rng(0))
   return search.best_key[-1]
 
 
-def test_finds_what_is_faster_in_order():
-  problem = _problem()
-  coarse = multilevel.coarsened(problem)
-  starts = np.ones((1, problem.graph.num_groups), np.int32)
-  result = multilevel.search(coarse, starts, np.random.default_rng(0),
-                             search_budget.SearchBudget(600),
-                             lambda problem: None)
-  rows = result.rows
-  assert rows.shape[1] == problem.graph.num_groups and 0 < result.progress <= 1
-  assert len(np.unique(rows, axis=0)) == len(rows)
-  assert problem.allowed[np.arange(rows.shape[1]), rows].all()
-  assert _in_order_s(problem, rows[0]) < .8 * _in_order_s(problem, starts[0])
+@dataclasses.dataclass
+class _Begun:
+  """An annealing, and what it began with: starts is int32 [K, C]."""
+  problem: placer_lib.Problem
+  starts: np.ndarray
+  model: object
+  annealing: priority_annealing.PriorityAnnealing
+
+  @property
+  def num_groups(self):
+    return self.problem.graph.num_groups
+
+  def found(self, coarse):
+    """int32 [G], the result, if the annealing is of this coarse problem."""
+    first = self.problem.graph.first_ops
+    return coarse.spread(self.annealing.best.devices[first][None])[0]
 
 
-def test_layers_move_before_their_time_steps(monkeypatch):
-  search_configs.patch(monkeypatch, coarse={'own_work': .5})
-  problem, groups = _problem(), []
+def _watched(monkeypatch):
+  """Annealings in the order in which they begin. All results are passed on."""
+  search_configs.patch(monkeypatch, coarse={'own_work': .5, 'slowest': 1e9})
+  begun = []
   stock = priority_annealing.PriorityAnnealing
 
-  def watched(problem, *arguments, **fields):
-    groups.append(problem.graph.num_groups)
-    return stock(problem, *arguments, **fields)
+  def watched(problem, starts, rng, model, moves):
+    annealing = stock(problem, starts, rng, model, moves)
+    begun.append(_Begun(problem, starts, model, annealing))
+    return annealing
 
   monkeypatch.setattr(priority_annealing, 'PriorityAnnealing', watched)
+  return begun
+
+
+def test_finds_what_is_faster_in_order():
+  problem = _problem()
+  result = _search(problem, search_budget.SearchBudget(600))
+  rows = result.rows
+  assert rows.shape[1] == problem.graph.num_groups and result.progress == 1
+  assert len(np.unique(rows, axis=0)) == len(rows)
+  assert problem.allowed[np.arange(rows.shape[1]), rows].all()
+  before_s = _in_order_s(problem, _starts(problem)[0])
+  assert _in_order_s(problem, rows[0]) < .8 * before_s
+
+
+def test_each_level_anneals_again_until_its_share_is_spent(monkeypatch):
+  begun, problem = _watched(monkeypatch), _problem()
   coarse = multilevel.coarsened(problem)
-  starts = np.ones((1, problem.graph.num_groups), np.int32)
-  limit = search_budget.SearchBudget(20_000)
-  result = multilevel.search(coarse, starts, np.random.default_rng(0), limit,
-                             lambda problem: None)
-  # The first one says what the best start takes in tiles.
-  start, *wholes, tiles = groups
-  assert {*wholes} == {coarse.wholes().problem.graph.num_groups}
-  assert start == tiles == coarse.problem.graph.num_groups > wholes[0]
-  # Two found the same, and what is left goes to the search of the graph.
-  assert 2 <= len(wholes) < 10 and result.progress < .9
+  result = _search(problem, search_budget.SearchBudget(4000))
+  layers = coarse.wholes().problem.graph.num_groups
+  tiles = coarse.problem.graph.num_groups
+  assert layers < tiles and result.progress == 1
+  assert [each.num_groups for each in begun] == [layers, layers, layers, tiles]
+  priced = [each.annealing.evaluations for each in begun]
+  config = search_config.DEFAULT.coarse
+  assert sum(priced[:3]) == pytest.approx(4000 * config.parts_until, abs=40)
+  assert max(priced) == pytest.approx(4000 * config.round, abs=40)
 
 
-def _converged(*keys):
-  repeated = object.__new__(multilevel._RepeatedAnnealing)
-  repeated.annealings = [
-      mock.Mock(best_key=key, evaluations=900, can_move=True) for key in keys
-  ]
-  return repeated.has_converged
+def test_results_are_starts_of_the_next_level_and_all_are_passed_on(
+    monkeypatch):
+  begun, problem = _watched(monkeypatch), _problem()
+  coarse = multilevel.coarsened(problem)
+  result = _search(problem, search_budget.SearchBudget(2000))
+  *wholes, tiles = begun
+  layers = [each.found(coarse.wholes()) for each in wholes]
+  assert {tuple(row) for row in coarse.projected(np.stack(layers))
+         } <= {tuple(row) for row in tiles.starts}
+  assert {tuple(row) for row in [*layers, tiles.found(coarse)]
+         } == {tuple(row) for row in result.rows}
 
 
-def test_annealings_that_agree_have_converged():
-  fits = False, False, 0
-  assert not _converged((*fits, 1.))
-  assert not _converged((*fits, 1.), (*fits, 1.1))
-  assert _converged((*fits, 1.), (*fits, 1.1), (*fits, 1.0001))
-  assert _converged((*fits, 0.), (*fits, 0.))
-  # Placements that overflow do not count, however fast they are.
-  assert not _converged((True, False, 9, 1.), (True, False, 4, 1.))
-  assert not _converged((True, False, 9, 1.), (*fits, 1.))
-  assert _converged((True, False, 9, .5), (*fits, 1.), (*fits, 1.))
-
-
-def test_annealings_of_few_placements_have_not_converged():
-  repeated = object.__new__(multilevel._RepeatedAnnealing)
-  repeated.annealings = [
-      mock.Mock(best_key=(0, 0, 0, 1.), evaluations=count, can_move=True)
-      for count in (900, 100)
-  ]
-  assert not repeated.has_converged
+def test_the_network_scores_moves_of_tiles_only(monkeypatch):
+  begun, problem = _watched(monkeypatch), _problem()
+  model = mock.Mock()
+  model.scores = lambda here, rows, kinds: np.zeros(len(rows))
+  _search(problem, search_budget.SearchBudget(2000), lambda problem: model)
+  *wholes, tiles = begun
+  assert wholes and all(each.model is None for each in wholes)
+  assert tiles.model is model
 
 
 def test_selects_fast_placements_that_fit_the_best_first():
@@ -121,135 +148,58 @@ def test_selects_fast_placements_that_fit_the_best_first():
   np.testing.assert_array_equal(multilevel._select_starts(told[4:5]), rows[[3]])
 
 
-def _seen(monkeypatch, limit, models=lambda problem: None):
-  """What each search began with, and what was told, as if all were as fast."""
-  search_configs.patch(monkeypatch, coarse={'own_work': .5})
-  search_configs.patch(monkeypatch, coarse={'slowest': 1e9})
-  problem, begun = _problem(), []
-  stock = priority_annealing.PriorityAnnealing
-
-  def watched(problem, starts, rng, model=None, moves=None):
-    search = stock(problem, starts, rng, model, moves)
-    begun.append((problem, starts, model, search))
-    return search
-
-  monkeypatch.setattr(priority_annealing, 'PriorityAnnealing', watched)
-  coarse = multilevel.coarsened(problem)
-  starts = np.ones((1, problem.graph.num_groups), np.int32)
-  result = multilevel.search(coarse, starts, np.random.default_rng(0), limit,
-                             models)
-  return coarse, begun, result
-
-
-def test_the_last_annealing_begins_with_layers_and_all_are_passed_on(
-    monkeypatch):
-  model = mock.Mock()
-  model.scores = lambda here, rows, kinds: np.zeros(len(rows))
-  coarse, begun, result = _seen(monkeypatch, search_budget.SearchBudget(2000),
-                                lambda problem: model)
-  _, *wholes, (problem, starts, asked, last) = begun
-  assert problem is coarse.problem and asked is model
-  told = {row.tobytes() for row in result.rows}
-  first = problem.graph.first_ops
-  assert coarse.spread(last.best.devices[first][None]).tobytes() in told
-  assert all(none is None for _, _, none, _ in wholes)
-  found = {
-      coarse.wholes().spread(
-          search.best.devices[small.graph.first_ops][None]).tobytes()
-      for small, _, _, search in wholes
-  }
-  assert found <= told
-  begins = {row.tobytes() for row in coarse.spread(starts)}
-  assert found & begins
-
-
-def _groups_of(begun):
-  return [problem.graph.num_groups for problem, *_ in begun]
-
-
 def test_layers_that_tear_what_is_fast_apart_do_not_move(monkeypatch):
   """Time steps were a start of .2 s, on whose layers .3 s were the best."""
+  begun = _watched(monkeypatch)
   search_configs.patch(monkeypatch, coarse={'most_slowdown': 0.})
-  coarse, begun, result = _seen(monkeypatch, search_budget.SearchBudget(2000))
-  *_, first, second, third = _groups_of(begun)
-  assert first == second == third == coarse.problem.graph.num_groups
-  assert result.progress == 1 and len(result.rows) >= 2
-
-
-@pytest.mark.parametrize('faster, is_short', [(0., True), (1e9, False)])
-def test_tiles_move_for_a_short_time_where_layers_are_far_ahead(
-    monkeypatch, faster, is_short):
-  search_configs.patch(monkeypatch, coarse={'faster': faster})
-  coarse, begun, result = _seen(monkeypatch, search_budget.SearchBudget(4000))
-  *_, search = begun[-1]
-  assert search.evaluations < 450 if is_short else search.evaluations > 600
-  assert result.progress < .95 if is_short else result.progress == 1
-
-
-@pytest.mark.parametrize('limit', [(100, 0.), (0,)])
-def test_without_time_or_layers_there_is_a_start(monkeypatch, limit):
-  """It told of nothing, and the placer ended with an IndexError."""
-  search_configs.patch(monkeypatch, coarse={'most_slowdown': 0.})
-  _, _, result = _seen(monkeypatch, search_budget.SearchBudget(*limit))
-  assert (result.rows == 1).all() and len(result.rows) == result.progress == 1
-
-
-def test_tiles_have_all_the_time_where_layers_fit_nowhere(monkeypatch):
-  problem = _problem(unrolled.make(3, 8).graph)
+  # A graph whose layers have parts: the parts do not move, either.
+  problem = _problem(recurrent.two_readers(12))
   coarse = multilevel.coarsened(problem)
-  starts = np.ones((1, problem.graph.num_groups), np.int32)
-  told, stock = [], multilevel._RepeatedAnnealing.ranked
-
-  def overflowing(self):
-    result = [((True, False, 7, key[-1]), row) for key, row in stock(self)]
-    told.append(result)
-    return result
-
-  monkeypatch.setattr(multilevel._RepeatedAnnealing, 'ranked', overflowing)
-  monkeypatch.setattr(
-      multilevel, '_is_slower', lambda key, other, factor=1.: factor ==
-      search_config.DEFAULT.coarse.faster)
-  result = multilevel.search(coarse, starts, np.random.default_rng(0),
-                             search_budget.SearchBudget(900),
-                             lambda problem: None)
-  assert told and result.progress == 1
+  assert coarse.parted() is not None
+  result = _search(problem, search_budget.SearchBudget(2000))
+  assert len(begun) == 3 and result.progress == 1
+  assert {each.num_groups for each in begun
+         } == {coarse.problem.graph.num_groups}
 
 
-def test_layers_stop_where_they_are_behind_a_start(monkeypatch):
-  fast = mock.PropertyMock(side_effect=[(False, False, 0,
-                                         1e-9), (False, False, 0, 1.)])
-  search_configs.patch(monkeypatch, coarse={'most_slowdown': 1e99})
-  monkeypatch.setattr(multilevel._RepeatedAnnealing, 'start_key', fast)
-  coarse, begun, result = _seen(monkeypatch, search_budget.SearchBudget(20_000))
-  whole, *tiles = _groups_of(begun)
-  assert whole == coarse.wholes().problem.graph.num_groups
-  assert len(tiles) > 1 and {*tiles} == {coarse.problem.graph.num_groups}
-  assert result.progress == 1
+@pytest.mark.parametrize('most_slowdown', [0., 1e9])
+@pytest.mark.parametrize('limit', [(100, 0.), (0,)])
+def test_without_time_there_is_a_start(monkeypatch, limit, most_slowdown):
+  """It told of nothing, and the placer ended with an IndexError."""
+  begun = _watched(monkeypatch)
+  search_configs.patch(monkeypatch, coarse={'most_slowdown': most_slowdown})
+  result = _search(_problem(), search_budget.SearchBudget(*limit))
+  assert (result.rows == 1).all() and len(result.rows) == result.progress == 1
+  assert len(begun) == 1
 
 
 def test_what_may_not_move_takes_no_time():
   """It was searched again and again until the time was over."""
   problem = _problem()
   pinned = problem.graph.replace(pins=['GPU:0'] * problem.graph.num_ops)
-  problem = _problem(pinned)
-  coarse = multilevel.coarsened(problem)
-  starts = np.ones((1, problem.graph.num_groups), np.int32)
-  now = [0.]
-
-  def clock():
-    now[0] += .01
-    return now[0]
-
-  limit = search_budget.SearchBudget(10**9, 100., clock=clock)
-  result = multilevel.search(coarse, starts, np.random.default_rng(0), limit,
-                             lambda problem: None)
+  now = itertools.count(0, .01)
+  limit = search_budget.SearchBudget(10**9, 100., clock=lambda: next(now))
+  result = _search(_problem(pinned), limit)
   assert (result.rows == 1).all() and result.progress < .1
 
 
+def test_the_clock_ends_each_level_and_the_search(monkeypatch):
+  begun, problem = _watched(monkeypatch), _problem()
+  # The search reads the clock about once a batch.
+  now = itertools.count(0, .01)
+  limit = search_budget.SearchBudget(10**9, 5., clock=lambda: next(now))
+  result = _search(problem, limit)
+  assert result.progress == 1 and next(now) < 5.5
+  tiles = begun[-1].num_groups
+  wholes = sum(
+      each.annealing.evaluations for each in begun if each.num_groups < tiles)
+  share = wholes / sum(each.annealing.evaluations for each in begun)
+  until = search_config.DEFAULT.coarse.parts_until
+  assert share == pytest.approx(until, abs=.05)
+
+
 def test_says_the_same_again_and_prices_no_more_than_it_may(monkeypatch):
-  problem = _problem()
-  starts = np.ones((1, problem.graph.num_groups), np.int32)
-  found, asked = [], []
+  problem, found, asked = _problem(), [], []
   stock = coarse_problem._Simulator._prices
 
   def counting(self, graph, devices, *rest):
@@ -258,13 +208,10 @@ def test_says_the_same_again_and_prices_no_more_than_it_may(monkeypatch):
 
   monkeypatch.setattr(coarse_problem._Simulator, '_prices', counting)
   for _ in range(2):
-    coarse = multilevel.coarsened(problem)
     asked.clear()
     found.append(
-        multilevel.search(coarse, starts, np.random.default_rng(3),
-                          search_budget.SearchBudget(96),
-                          lambda problem: None).rows.tolist())
-    # Beside it the starts, for each search, and its priorities.
+        _search(problem, search_budget.SearchBudget(96), seed=3).rows.tolist())
+    # Beside it the starts, for each level, and its priorities.
     assert 48 <= sum(asked) <= 96 + 40
   assert found[0] == found[1]
 
@@ -281,35 +228,15 @@ def test_small_graphs_and_those_without_order_are_left_as_they_are(monkeypatch):
 
 def test_tiles_stay_where_they_may_be(monkeypatch):
   """The search did not know, and priced what could not be."""
-  step = unrolled.make(3, 8)
+  begun, step = _watched(monkeypatch), unrolled.make(3, 8)
   allowed = np.ones((step.graph.num_ops, 2), bool)
   allowed[step.layer == 1, 1] = False
   problem = _problem(step.graph.replace(allowed_types=allowed))
-  coarse = multilevel.coarsened(problem)
-  may, seen = coarse.problem.allowed, []
+  may = multilevel.coarsened(problem).problem.allowed
   assert not may.all()
-  stock = coarse.spread
-  monkeypatch.setattr(coarse, 'spread', lambda rows:
-                      (seen.append(rows), stock(rows))[1])
-  starts = np.zeros((1, problem.graph.num_groups), np.int32)
-  multilevel.search(coarse, starts, np.random.default_rng(0),
-                    search_budget.SearchBudget(300), lambda problem: None)
-  rows, = seen
-  assert may[np.arange(rows.shape[1]), rows].all() and rows.any()
-
-
-def test_without_time_one_search_looks_at_the_starts(monkeypatch):
-  problem, made = _problem(), []
-  stock = priority_annealing.PriorityAnnealing
-  monkeypatch.setattr(
-      priority_annealing, 'PriorityAnnealing', lambda *arguments, **fields:
-      (made.append(1), stock(*arguments, **fields))[1])
-  coarse = multilevel.coarsened(problem)
-  starts = np.ones((1, problem.graph.num_groups), np.int32)
-  result = multilevel.search(coarse, starts, np.random.default_rng(0),
-                             search_budget.SearchBudget(100, 0.),
-                             lambda problem: None)
-  assert len(made) == 2 and len(result.rows) == result.progress == 1
+  _search(problem, search_budget.SearchBudget(300))
+  rows = begun[-1].annealing.best.devices[begun[-1].problem.graph.first_ops]
+  assert may[np.arange(len(rows)), rows].all() and rows.any()
 
 
 def _asked(monkeypatch, budget_s):

@@ -32,23 +32,22 @@ def test_a_part_begins_now_and_ends_sooner():
   now = [0.]
   limit = search_budget.SearchBudget(1000, 10., clock=lambda: now[0])
   now[0] = 5.
-  part = limit.part(.2, 150)
-  assert part.evaluations == 150 and part.progress(75) == .5
+  part = limit.part(.2)
+  assert part.evaluations == 200 and part.progress(100) == .5
   now[0] = 6.
   assert part.progress(0) == .5 and limit.progress(0) == .6
-  assert limit.part(.1, 150).evaluations == 100
-  assert limit.part(0., 150).progress(0) == 1.
-  assert search_budget.SearchBudget(1000).part(.5, 10**9).progress(250) == .5
+  assert limit.part(0.).progress(0) == 1.
+  assert search_budget.SearchBudget(1000).part(.5).progress(250) == .5
 
 
 def test_a_part_forgives_as_much_of_its_time():
   now = [0.]
   limit = search_budget.SearchBudget(1000, 10., .5, lambda: now[0])
-  part = limit.part(.4, 100)
+  part = limit.part(.4)
   now[0] = 2.
-  assert part.progress(10) == .1
+  assert part.progress(40) == .1
   now[0] = 3.
-  assert part.progress(10) == .5
+  assert part.progress(40) == .5
 
 
 def test_what_is_kept_ends_a_search_sooner():
