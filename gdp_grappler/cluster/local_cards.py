@@ -2,9 +2,9 @@
 
 Rates are those of the card's data sheet (`device_figures`). Cards of one name
 may differ in the bandwidth of their memory, so NVML's figure (`nvml`) replaces
-one that is far from it. If the table lacks the card, rates are computed from
-NVML's figures. Without NVML they are those of a card of the same compute
-capability in the table. Notes say what was assumed.
+a bandwidth that is far from it. If the table lacks the card, rates are computed
+from NVML's figures. Without NVML the rates are those of a card of the same
+compute capability in the table. Notes say what was assumed.
 
 MIG divides a card into slices. A program sees a slice as a card of its own,
 whose title gives its share. NVML's figures are those of the whole card.
@@ -25,7 +25,8 @@ from gdp_grappler.cluster import type_rates
 
 # Rate of large copies over a lane of PCIe 1. Each generation doubles the rate.
 _PCIE1_LANE_BYTES_PER_S = device_figures.PCIE3_BYTES_PER_S / 64
-# By major compute capability, the card whose figures unknown cards get.
+# A card that the table of cards lacks gets the figures of one of these cards:
+# of the one with the same major compute capability.
 _OF_CAPABILITY = {
     3: 'K40', 6: 'P100', 7: 'V100', 8: 'A100', 9: 'H100', 10: 'B200',
     12: 'RTX5090'

@@ -17,8 +17,8 @@ from gdp_grappler.sharding import choice
 
 # Largest number of variables, and of tensors, that a message names.
 _MOST_NAMED = 3
-# Least share of the needed bytes of a memory. With this share, variables,
-# constants or the temporary memory of an op are a cause that a message names.
+# A message names variables, constants or the temporary memory of an op as a
+# cause if these have at least this share of the bytes that a memory needs.
 _A_CAUSE = .1
 # Share of the usable memory above which a message warns the user.
 _NEARLY_FULL = .9

@@ -123,7 +123,8 @@ def _wrap(cls: type[Any]) -> None:
     if calls.variants is None or not calls.variants.hold(options):
       return options
     chosen = _chosen(self, calls.variants, options.executor_type)
-    # A program changes the executor of the object that it last got.
+    # A program sets the executor in the options that it got from here. So the
+    # next options have the same executor.
     chosen.executor_type = options.executor_type
     self._thread_local_data.function_call_options = chosen
     return chosen

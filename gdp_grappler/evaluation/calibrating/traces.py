@@ -2,7 +2,7 @@
 
 If CUPTI is available, `RunOptions.FULL_TRACE` contains the driver's times of
 kernels. They are records of the streams of a device, and each has the name of
-the op that launched the kernel. They have whole microseconds, rounded down.
+the op that launched the kernel. Times are whole microseconds, rounded down.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class Roofline(cost_model.CostModel):
       flops_per_s, most_flops_per_s, bytes_per_s, fill_s, kernels = np.array(
           laws).reshape(-1, 5)[rows].T
       factor = factors[:, column]
-      # The limit's instructions are twice as fast for types of two bytes.
+      # The limit holds for float32. For types of two bytes it is twice as high.
       rate = np.minimum(flops_per_s * factor,
                         most_flops_per_s * np.clip(factor, 1, 2))
       computing_s = flops / rate + (flops > 0) * fill_s

@@ -128,7 +128,7 @@ class Bodies:
 
   def _tensors(self, function: function_pb2.FunctionDef,
                prefix: str) -> dict[str, str]:
-    """Returns the names of a function's tensors in the body, by their own."""
+    """Returns names of tensors in the body, by their names in the function."""
     result = {
         arg.name: prefix + arg.name for arg in function.signature.input_arg
     }

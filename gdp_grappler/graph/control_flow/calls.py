@@ -311,7 +311,10 @@ def _made(nodes: Sequence[node_def_pb2.NodeDef],
           inputs: Mapping[int, list[tuple[int,
                                           int]]], tensor: values_lib.Tensor,
           kinds: Collection[str] = _SAME_VALUE) -> tuple[int, int]:
-  """Returns the tensor whose value, or handle, ops of some kinds pass on."""
+  """Returns the tensor whose value or handle reaches `tensor` unchanged.
+
+  Ops of the given kinds pass values and handles on.
+  """
   for _ in range(_MAX_DEPTH):
     op, output = tensor
     place = output if nodes[op].op in op_kinds.WHILES else 0

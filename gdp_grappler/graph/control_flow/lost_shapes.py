@@ -103,7 +103,8 @@ def _popped(pop: node_def_pb2.NodeDef,
             content: _Elements | None) -> node_def_pb2.NodeDef | None:
   """Returns an op with the outputs of a pop; None if their shape is unknown.
 
-  What is taken from an optional has the shapes that the op's attributes say.
+  The result is an `OptionalGetValue`, because the attributes of this op state
+  the shapes of its outputs.
   """
   dtype = node_attributes.of(pop, _ELEMENT_TYPE).type
   # If the types differ, the op pops from a list that is an element itself.

@@ -13,7 +13,7 @@ def live_first(graph: op_graph.OpGraph) -> tuple[np.ndarray, np.ndarray]:
 
   An op that aliases hands on the buffer of its first data input. So the inputs
   of a Merge from a branch that runs come before those from other branches. A
-  Switch runs, but one of its outputs is dead. So it comes between them.
+  Switch runs, but one of its outputs is dead. So a Switch comes between them.
   """
   edges, tensors = graph.edges, graph.edge_tensors
   merged = graph.where_type(op_kinds.MERGES.__contains__)[edges[:, 1]]

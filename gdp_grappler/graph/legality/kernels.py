@@ -30,7 +30,7 @@ def allowed_types(node: node_def_pb2.NodeDef) -> tuple[bool, ...]:
 def works_on_host(node: node_def_pb2.NodeDef) -> bool:
   """Whether a node on a GPU has all its tensors in the host's memory.
 
-  The kernel of such a node is that of CPUs. Many ops of int32 have one.
+  Such a node runs the kernel of a CPU. Many ops of int32 are such nodes.
   """
   found = [kernel for kernel in _kernels(node) if kernel.device_type != 'CPU']
   definition = op_def(node.op)

@@ -173,7 +173,8 @@ class Worker:
     if not jobs:
       return []
     timeout_s, begin_by_s = _MOST_S, math.inf
-    # Under a clock that stands still, the number of jobs limits the work.
+    # In a repeatable search the clock stands still, so no time limit acts. Then
+    # the number of jobs limits the work.
     if deadline.clock is not deadlines.still:
       timeout_s = min(_MOST_S, max(deadline.remaining_s, _LEAST_S))
       begin_by_s = time.monotonic() + deadline.remaining_s

@@ -122,7 +122,8 @@ def search(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
     problem = level.coarse.problem
     rows = _starts(level.coarse, starts, found)
     moves = moves_lib.Moves(problem, level.kinds)
-    # Without time, one annealing prices its starts, so there is a result.
+    # Even if no time is left, the first annealing prices its starts. So there
+    # is always a result.
     while not found or budget.progress(evaluations) < level.until:
       annealing = priority_annealing.PriorityAnnealing(problem, rows, rng,
                                                        level.models(problem),

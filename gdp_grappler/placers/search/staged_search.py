@@ -158,8 +158,8 @@ class _StagedSearch:
                 config.edges.most_steps)
     self._edges_s = config.edges.cost * self._each_s * steps
     self._ordered: priority_annealing.PriorityAnnealing | None = None
-    # The placement that was likely the fastest with control edges when the last
-    # stage began, and its result of `edge_selection.with_edges`.
+    # The placement with the shortest predicted ordered step at the beginning of
+    # the last stage, and what `edge_selection.with_edges` returned for it.
     self._promising: placement_lib.Placement | None = None
     self._halfway: list[tuple[evaluator_lib.Key, placement_lib.Placement]] = []
     self._begin = self._cooled = 0.

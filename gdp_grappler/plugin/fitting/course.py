@@ -16,7 +16,8 @@ if TYPE_CHECKING:
   from gdp_grappler.graph import source_graph
   from gdp_grappler.plugin import outcome as outcome_lib
 
-# Number of steps in a row of another batch size that make the size the usual.
+# After this number of steps in a row with another batch size, timing begins
+# anew with that size.
 _MOST_OTHER_STEPS = 8
 _CPU_FLAG = 'tf_xla_cpu_global_jit'
 

@@ -22,8 +22,9 @@ from gdp_grappler.plugin.fitting import batch_methods
 from gdp_grappler.plugin.fitting import batch_sizes
 from gdp_grappler.plugin.fitting import compiled_readers
 
-# Value of the option before it is read, and how often it was switched off. The
-# next call then takes over the option.
+# Stands for an option that no call has read yet: a value that no option equals,
+# and the number of times that the option was switched off. So the next call
+# reads the option.
 UNSEEN: tuple[Any, int] = object(), 0
 _LOCAL = '/job:localhost/'
 # TensorFlow's option that switches Grappler off.
