@@ -93,7 +93,8 @@ def export_policy(network: network_lib.PlacerNetwork,
     raise ExportError(f'{target} exists and is not a policy; remove it or '
                       'export to another directory.')
   with _temporary_sibling(target) as temporary:
-    # Both steps share one function, because tracing it takes longest.
+    # Writing and checking share one traced function, because tracing takes
+    # longer than both.
     policy = Policy(network)
     _write(policy, temporary / 'policy', description)
     _verify(policy, network.config, temporary / 'policy')

@@ -105,10 +105,10 @@ def read(
   if hasattr(graph, 'get_concrete_function'):
     name = _name(graph)
     found = _of_function(_traced(graph, signature or (), name), name),
+  elif isinstance(graph, tf.Graph):  # The graph of a function has a signature.
+    found = _of_graph(graph)
   elif hasattr(graph, 'structured_input_signature'):
     found = _of_function(graph, _name(graph)),
-  elif isinstance(graph, tf.Graph):
-    found = _of_graph(graph)
   else:
     raise errors.InvalidGraphError(
         f'{type(graph).__name__} is not a graph. {_KINDS}')

@@ -83,8 +83,9 @@ class AnnealingPlacer:
 def evaluations_for(problem: placer_lib.Problem) -> int:
   """Placements that a search prices by default.
 
-  If a time budget ends the search, there is no limit. Otherwise the number is
-  smaller for a large graph, and small if a price is a real step.
+  If the clock ends the search, there is no limit. If the clock stands still
+  (`Problem.by_count`), the number stands for the time budget. Without a budget
+  the number is smaller for a large graph, and small if a price is a real step.
 
   Args:
     problem: The problem to place.

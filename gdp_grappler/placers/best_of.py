@@ -39,8 +39,8 @@ class BestOfPlacer:
   A placement that fits into the memories is better than one that does not, and
   a smaller overflow is better. Of equal placements, that of the placer that was
   named first wins. A placer is left out if it has nothing to propose (no
-  expert, one host), with a notice if its library is missing or if it fails. A
-  placer whose turn comes after `Problem.time_budget_s` is left out as well.
+  expert, one host), or if its turn comes after `Problem.time_budget_s`. A
+  placer that fails, or whose library is missing, is left out with a notice.
 
   Attributes:
     winner: The placer whose placement `place` returned last; None before a

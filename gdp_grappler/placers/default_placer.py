@@ -39,15 +39,16 @@ ONE_DEVICE = annealing_placer.ONE_DEVICE
 POLICY = 'policy'
 MOVES = 'gdp_policy'
 REFINED = 'refined'
-# Placers whose placements are starts: for each there is a graph on which it has
-# the best start. Single devices and blocks are starts in any case.
+# The anchors: placers whose placements are starts of the search. Each of them
+# has the best start of some graph. Single devices and blocks are always starts.
 ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
            'm_etf', 'heft')
 # Anchors that propose few placements. They run before `gdp_policy`.
 _BEFORE_MOVES = registry.EXPERT, 'hierarchical'
-# Anchors that also run before `gdp_policy` if control edges pay and there is no
-# coarse graph. With control edges, their placements are often faster than those
-# of `gdp_policy`. If there is a coarse graph, its search needs this time.
+# Anchors that also run before `gdp_policy` if control edges pay, `gdp_policy`
+# has enough time, and there is no coarse graph. With control edges, placements
+# of these anchors are often faster than those of `gdp_policy`. If there is a
+# coarse graph, its search needs this time.
 _BEFORE_MOVES_IN_ORDER = 'structured', 'metis'
 # Anchors that do not run after `gdp_policy`, which makes similar placements,
 # unless a fast placement exceeds a memory.
@@ -198,15 +199,16 @@ class DefaultPlacer:
            moves: moves_lib.Moves) -> None:
     """Adds the proposals of the anchors and of `gdp_policy`.
 
-    If `gdp_policy` takes part, no anchor runs after it in a short time. In a
-    longer time, anchors that make similar placements are left out. But if a
-    fast placement exceeds a memory, or if `gdp_policy` takes no part, all
-    anchors run. `repeats` says whether a coarse graph is searched, too.
+    A few anchors run first, then `gdp_policy`, then the other anchors. If
+    little time is left after `gdp_policy`, none of the others runs. With more
+    time, those that make similar placements are left out. But if a fast
+    placement exceeds a memory, or if `gdp_policy` took no part, all of the
+    others run. `repeats` says whether a coarse graph is searched, too.
     """
     config, clock = search_config.DEFAULT.time, deadline.clock
     has_time = move_policy.has_time(problem, deadline.remaining_s)
     # A time that is too short for `gdp_policy` is too short for a search, too.
-    # So anchors may use all of it.
+    # So the anchors after `gdp_policy` may use all of this time.
     share = config.anchors if has_time else 1.
     early: tuple[str, ...] = _BEFORE_MOVES
     if problem.orders_pay and has_time and not repeats:
@@ -305,7 +307,7 @@ class DefaultPlacer:
   def _ask_moves(self, problem: placer_lib.Problem,
                  priced: priced_placements.PricedPlacements, worth_s: float,
                  left_s: float, repeats: bool, moves: moves_lib.Moves) -> bool:
-    """Adds placements of `gdp_policy`; whether it took part."""
+    """Adds placements of `gdp_policy`; returns whether it took part."""
     improved = move_policy.before_search(
         problem, worth_s,
         move_policy.own_s(problem, min(left_s, worth_s), repeats), moves,

@@ -138,9 +138,9 @@ def work(graph: op_graph.OpGraph, seconds: np.ndarray,
          devices: np.ndarray) -> np.ndarray:
   """float64 [G], seconds of the ops of each group.
 
-  If devices differ in speed, a group has another share of all seconds on each
-  device. The result is the mean of these shares, times all seconds on the
-  fastest device.
+  If devices differ in speed, the share of a group in the seconds of all groups
+  depends on the device. The result is the mean of these shares over the
+  devices, times the seconds of all groups on the fastest device.
 
   Args:
     graph: N ops in G groups.

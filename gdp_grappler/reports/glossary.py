@@ -139,8 +139,8 @@ TERMS = {
         'A part of a card that TensorFlow uses like a GPU, with its own '
         'stream and memory.',
     'luck':
-        'Of a placement: how much errors lengthen its step, over how much they '
-        'lengthen a step on one device; at least 1.',
+        'Of a placement: the factor by which random errors lengthen its step, '
+        'divided by the same factor of a step on one device; at least 1.',
     'MAPE':
         'Mean absolute percentage error of simulated steps against measured '
         'or emulated ones.',
@@ -223,8 +223,8 @@ TERMS = {
         'Rank correlation: 1 if the simulator ranks placements as measured '
         'steps do.',
     'speed-up':
-        'Another step time divided by ours: that of one device, unless a '
-        'table says otherwise.',
+        'The step time of one device (or of what a table names), divided by '
+        'the step time of the placement.',
     'stage':
         'A part of a workload that the expert places as a whole.',
     'start':

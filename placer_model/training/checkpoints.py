@@ -178,7 +178,10 @@ def newest_first(directory: pathlib.Path) -> list[pathlib.Path]:
 
 
 def _number(name: str) -> tuple[int, int]:
-  """Returns iteration and number in it; (-1, -1) for other files."""
+  """Returns the two numbers of a checkpoint's name, 0 for a missing second one.
+
+  The result is (-1, -1) for other files.
+  """
   match = _NAME.match(name)
   return (int(match[1]), int(match[2] or 0)) if match else (-1, -1)
 

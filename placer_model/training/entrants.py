@@ -207,7 +207,7 @@ def identity(options: task_lib.TrainOptions,
 def opened(
     options: task_lib.TrainOptions, identity: Mapping[str, Any],
     tasks: Sequence[task_lib.Task]) -> Iterator[job_pricing.Pricing | None]:
-  """Holds the model directory and the processes of the graphs.
+  """Locks the model directory; on exit, ends the processes of the tasks.
 
   Args:
     options: Options of the run.

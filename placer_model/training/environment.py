@@ -1,4 +1,4 @@
-"""Prices decisions about units, by the placement of ops that they mean."""
+"""Prices decisions about units: all ops of a unit get the unit's device."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Environment:
     return Trials(decisions, priced(decisions))
 
   def placement(self, decisions: np.ndarray) -> placement_lib.Placement:
-    """Returns the placement of ops that int [M] decisions mean."""
+    """Returns the placement of ops that follows from int [M] decisions."""
     return placement_lib.Placement(
         np.asarray(decisions)[self.units], self.cluster)
 

@@ -47,8 +47,8 @@ def aligned(decisions: np.ndarray, liking: np.ndarray,
 
   Args:
     decisions: int [K, M], device of each unit in each rollout.
-    liking: float [M, D], score of each decision; the score of a rollout is
-      their sum.
+    liking: float [M, D], score of each device for each unit. The score of a
+      rollout is the sum over its decisions.
     sets: Sets of equal devices, see `equal_sets`.
 
   Returns:

@@ -18,7 +18,7 @@ from placer_model import versions as versions_lib
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import json_files
 
-SCHEMA = 2  # Of the file.
+SCHEMA = 2  # Version of the format of results.json.
 # Name of a run's result in tables. With the move network it is TRAINED, because
 # 'gdp' is the default placer there. With the network of one forward pass it is
 # _GDP.

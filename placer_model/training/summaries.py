@@ -33,9 +33,9 @@ class _Trainer(Protocol):
 class Summaries:
   """Writes the events of one graph into one directory.
 
-  When opened and closed, it shows the best placement found by then: the graph
-  with its devices, and the simulated timeline. All methods raise a GdpError if
-  they cannot write.
+  At its opening and closing, it writes the best placement found by then: the
+  graph with its devices, and the simulated timeline. All methods raise a
+  GdpError if they cannot write.
   """
 
   def __init__(self, directory: pathlib.Path, task: task_lib.Task,

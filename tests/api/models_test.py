@@ -158,6 +158,13 @@ def test_a_v1_graph_with_its_initializers(tmp_path):
   assert devices['w/Assign'] == devices['w']
 
 
+def test_the_graph_of_a_function_is_a_graph():
+  """It was taken for a concrete function, and an AttributeError came."""
+  function = tf.function(lambda x: x @ x)
+  traced = function.get_concrete_function(tf.TensorSpec([8, 8]))
+  assert 'MatMul' in _placed(traced.graph).graph.op_types
+
+
 @pytest.mark.parametrize('graph, said', [
     (tf.function(lambda x: x), 'Give signature='),
     (tf.function(lambda: None), 'returns nothing'),

@@ -71,7 +71,7 @@ def test_every_key_of_the_option_has_a_row_with_its_default():
     f'protocol buffers beyond {(files.MOST_PROTO_BYTES + 1) >> 30} GiB',
     f'calibrations beyond {cluster_file._MOST_BYTES >> 20} MiB',
     f'calibrations beyond {calibration._FORMAT.most_bytes >> 20} MiB',
-    f'are {inlining._DEEPEST} deep',
+    f'nested {inlining._DEEPEST} deep',
     f'more than {inlining._MOST_NODES // 10**6} million nodes',
     f'more than {graph_files._MOST_OUTPUTS:,} outputs',
     f'unpack to more than {files.MOST_TEXT_BYTES >> 20} MiB',

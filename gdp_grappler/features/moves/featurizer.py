@@ -6,11 +6,11 @@ The sweep takes much less time than a simulation. C++ code computes the features
 by these rules:
 
 * The slack of an op is the longest delay of its end that does not lengthen the
-  step. Ops of a unit that runs one op at a time are assumed to keep their
-  order, and a tensor to arrive as long after the end of its producer as in the
-  simulated step.
-  An op without slack is critical. An op with 2 % of the step as slack counts as
-  half critical.
+  step. Two things are assumed: ops of a compute unit that runs one op at a time
+  keep their order, and a tensor arrives as long after the end of its producer
+  as in the simulated step.
+* An op without slack is critical. An op whose slack is a certain small share of
+  the step (`kCriticalShare` in move_incumbent.h) counts as half critical.
 * The wait of an op lasts from the arrival of its inputs to its start.
 * A transfer takes the latency of the link plus the time for its bytes. A net,
   which is one tensor with all its consumers, is sent once to each device.
@@ -20,9 +20,10 @@ by these rules:
   time of the target at the same times of the step.
 * The *retimed* step is an estimate of the step after the move. In one sweep,
   each op gets a new start. All ops keep the order of their simulated starts. An
-  op starts when its inputs are there and, in a unit that runs one op at a time,
-  when all earlier ops of the unit have ended. A link sends one tensor after the
-  other. The feature is the change of this estimate by the move.
+  op starts when its inputs are there and, on a compute unit that runs one op at
+  a time, when all earlier ops of this compute unit have ended. A link sends one
+  tensor after the other. The feature is the change of this estimate by the
+  move.
 
 No run of the executor is simulated for a move. So the overflow of a memory is
 computed from the peak plus all bytes that arrive.

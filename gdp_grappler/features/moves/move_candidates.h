@@ -129,7 +129,7 @@ class Candidates {
   std::vector<int32_t> moved_;
   int32_t source_ = 0, target_ = 0, num_sources_ = 0, num_targets_ = 0;
   double old_s_ = 0, new_s_ = 0, moved_bytes_ = 0;
-  std::vector<double> lost_s_, gained_s_, bytes_;  // [D], weights of moves.
+  std::vector<double> lost_s_, gained_s_, bytes_;  // [D], changes by the move.
   std::vector<double> load_s_;                     // [D], after the move.
   Traffic traffic_;
   Retiming retiming_;

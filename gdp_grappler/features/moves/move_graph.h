@@ -11,7 +11,8 @@
 
 extern "C" {
 
-// Sizes: N ops, E edges, T tensors, G groups, D devices, P pools, U units.
+// Sizes: N ops, E edges, T tensors, G groups, D devices, P memory pools, U
+// compute units.
 struct GdpMoveGraph {
   int32_t num_ops, num_edges, num_tensors, num_groups, num_devices, num_pools,
       num_units;
@@ -22,7 +23,7 @@ struct GdpMoveGraph {
   const int32_t* order;         // [N], producers before consumers
   const double* seconds;        // [N, D]
   const double* memory_bytes;   // [N]
-  const double* latency_s;      // [D, D], until the receiver knows
+  const double* latency_s;      // [D, D], until the receiver is notified
   const double* bytes_per_s;    // [D, D]
   const int32_t* pools;         // [D]
   const double* pool_bytes;     // [P]

@@ -30,6 +30,7 @@ struct GdpMoveSchedule {
 
 namespace gdp {
 
+// Number of bins: intervals of equal length into which the step is divided.
 constexpr int32_t kBins = 64;
 // An op with this share of the step as slack counts as half critical.
 constexpr double kCriticalShare = 0.02;
@@ -44,10 +45,10 @@ struct alignas(64) GroupTimes {
   double first_s, last_s;   // First start and last end.
 };
 
-// The bins of a group.
+// The bins in which a group begins and ends.
 struct GroupBins {
   uint8_t first, last;
-  uint8_t middle;  // Middle of its work.
+  uint8_t middle;  // Bin of the middle of the group's work.
 };
 static_assert(kBins <= 256);
 

@@ -68,9 +68,9 @@ struct StartOrder {
 };
 
 // Times all ops of a placement anew, in one sweep over a `StartOrder`. An op
-// runs when its inputs are there and, in a unit that runs one op at a time,
-// when all earlier ops of the unit have ended. A link sends one tensor after
-// the other. An object is for one thread.
+// runs when its inputs are there and, on a compute unit that runs one op at a
+// time, when all earlier ops of this compute unit have ended. A link sends one
+// tensor after the other. An object is for one thread.
 class Retiming {
  public:
   explicit Retiming(const StartOrder& order) : order_(order) {}
@@ -106,7 +106,7 @@ class Retiming {
   std::vector<double> free_s_;     // [U], end of the latest op.
   std::vector<double> link_s_;     // [D, D], when each link is free.
   std::vector<double> arrival_s_;  // [D], of the latest net there.
-  std::vector<int32_t> sent_;      // [D], that net.
+  std::vector<int32_t> sent_;      // [D], the latest net there.
 
   // Brings a net from device `home` to its consumers.
   void Send(int32_t net, int32_t home, double end, const int32_t* devices) {

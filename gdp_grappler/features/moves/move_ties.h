@@ -40,8 +40,9 @@ struct Ties {
   std::vector<Origin> origins;  // [H]
   std::vector<Tie> ties;
   std::vector<TieTimes> times;
-  // [H], number of groups of the net, if nothing changes for the net when all
-  // of them move to one device. Otherwise one more, which no move reaches.
+  // [H], number of groups of the net if all its ties are quiet. Nothing then
+  // changes for the net if all its groups move to one device. If a tie is not
+  // quiet, one more than the number of groups: no move reaches this number.
   std::vector<int32_t> to_move;
 
   void Observe(const MoveGraph& graph, const Incumbent& now) {

@@ -21,7 +21,7 @@ struct TrafficSums {
   double sent_before_s = 0, sent_after_s = 0, critical_before_s = 0,
          critical_after_s = 0, late_inputs_s = 0, late_outputs_s = 0,
          delayed_s = 0, hastened_s = 0;
-  double pull = 0;  // Sum over all devices.
+  double pull = 0;  // Sum of the affinity over all devices.
   int64_t messages = 0;
 };
 
@@ -85,10 +85,11 @@ class Traffic {
     }
   };
 
-  // A net of groups that move.
+  // A net of groups that move. A way is a number for a pair: a move, and a
+  // device to which it takes groups.
   struct Seen {
-    uint32_t way = 0;   // The move, and the device of the first group.
-    int32_t count = 0;  // Groups that go to this device.
+    uint32_t way = 0;   // The way of the first group.
+    int32_t count = 0;  // Groups of the net that go the same way.
   };
 
   const MoveGraph& g_;

@@ -156,7 +156,8 @@ class _Split:
     Args:
       tiles: U tiles.
       work: float64 [U], work of each tile.
-      devices: int [k], a device of each part; parts have the links of these.
+      devices: int [k], one device of each part. The links between these devices
+        stand for the links between the parts.
       shares: float64 [k], share of all work for each part.
       most: Largest number of maps.
     """

@@ -25,8 +25,8 @@ namespace gdp {
 //
 // Tasks above which the number of second estimates is limited.
 constexpr int32_t kManyTasks = 40000;
-// Number of second estimates, if limited. An equal share of this number follows
-// each placed task. After that, old estimates count.
+// Number of second estimates, if limited. Each placed task is followed by at
+// most an equal share of these estimates. Then the scheduler uses old ones.
 constexpr int32_t kSecondLooks = 4000000;
 
 // The rules of ETF; see native_scheduler.py.
@@ -245,7 +245,8 @@ class EarliestTaskFirst {
       Choice choice = BestOn(d);
       if (choice.task == kNone || choice.start_s > best.start_s) continue;
       if (choice.task == best.task && choice.start_s == best.start_s) {
-        // The same task on two devices: the one with less data to fetch wins.
+        // The same task on two devices: the device that has to fetch less data
+        // wins.
         choice.remote_s = s_.Estimate(choice.task, d).remote_s;
         best.remote_s = s_.Estimate(best.task, best.device).remote_s;
       }

@@ -82,9 +82,9 @@ class MEtfPlacer(candidates.ListSchedulingPlacer):
   it ends first.
 
   Large graphs get fewer proposals, because time grows with ops times devices.
-  In very large graphs, the scheduler limits how often it updates the start of
-  tasks that wait for a link (`kManyTasks` in earliest_task_first.h). The update
-  takes time in the square of the number of tasks, and the limit may change
+  In very large graphs, the scheduler limits how often it estimates the start of
+  waiting tasks again (`kManyTasks` in earliest_task_first.h). Without a limit,
+  its time grows with the square of the number of tasks. The limit may change
   placements.
 
   Attributes:

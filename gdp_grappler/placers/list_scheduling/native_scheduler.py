@@ -41,9 +41,10 @@ class Rules:
     insert: HEFT: tasks are taken by rank, and each gets the gap in which it
       ends first. Otherwise ETF: the task that can start first is next.
     favourites: ETF: after a task, its device waits for the favourite child.
-    thorough: ETF: after each task, the scheduler updates the start of all tasks
-      that wait for a link. Otherwise the updates are limited if there are very
-      many tasks (`kManyTasks` in earliest_task_first.h).
+    thorough: ETF: before a task is chosen, its start is always estimated again,
+      because other tasks may have delayed its transfers. Otherwise the number
+      of second estimates is limited if there are very many tasks (`kManyTasks`
+      in earliest_task_first.h).
   """
 
   queues: bool = True

@@ -150,7 +150,7 @@ class Proposals:
       return self._tasks[bundles]
 
   def suited(self, config: ScheduleConfig) -> ScheduleConfig:
-    """A configuration; if accelerators differ, with the earliest finish."""
+    """The configuration, with `earliest_finish` if accelerators differ."""
     if self.equal_devices:
       return config
     return dataclasses.replace(

@@ -337,10 +337,11 @@ class ScheduleState {
   std::vector<double> there_s_;   // [T, D] arrival of a copy.
   std::vector<int64_t> planned_;  // [P] bytes.
   std::vector<Timeline> channels_;
-  std::vector<double> claimed_;  // [channels] end of the same task's inputs.
+  // [channels], in `Estimate`: end of the transfers of the task's other inputs.
+  std::vector<double> claimed_;
   std::vector<int32_t> touched_;
   std::vector<double> ports_;          // [D] end of the last transfer.
-  std::vector<double> claimed_ports_;  // [D] the same task's inputs included.
+  std::vector<double> claimed_ports_;  // [D] the same, in `Estimate`.
   std::vector<Wanted> wanted_;
 };
 

@@ -179,7 +179,7 @@ class _Reader:
     return paths
 
   def _names_an_op(self, scope: str) -> bool:
-    """Whether a scope has the name of an op, and is none of variables.
+    """Whether a scope has the name of an op, and no variable is in the scope.
 
     MobileNet has a layer `Conv_1`, and TensorFlow has a type of op `Conv`.
     """

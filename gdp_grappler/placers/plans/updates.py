@@ -86,7 +86,7 @@ def in_optimizers(graph: op_graph.OpGraph) -> np.ndarray:
 
 
 def _after_gradients(graph: op_graph.OpGraph, names: Sequence[str]) -> set[str]:
-  """Scopes with an op that waits for a gradient and is none itself.
+  """Scopes with an op that waits for a gradient and computes no gradient.
 
   The result has all scopes if no name is that of a gradient.
 
@@ -110,8 +110,8 @@ def _of_updates(graph: op_graph.OpGraph, serves: np.ndarray,
                 names: Sequence[str]) -> list[bool]:
   """Marks ops that update one variable, or several variables of one scope.
 
-  Two embeddings whose results are added have one gradient. Grappler then
-  makes one op of equal ops in the updates of both, such as its square.
+  Two embeddings whose results are added have one gradient. Grappler then merges
+  equal ops in the updates of both, such as the square of this gradient.
 
   Args:
     graph: N ops.

@@ -20,8 +20,8 @@ _ROUNDS = 150
 _FIRST = 1.
 # The same in the last round.
 _LAST = 1e-3
-# A device takes no part in the balance if all work takes longer there than on
-# the fastest device, by this factor.
+# A device takes no part in the balance if the sets that may be on any device
+# take longer there than on the fastest device by more than this factor.
 _FAR_SLOWER = 4.
 
 
@@ -49,7 +49,7 @@ def balance(logits: np.ndarray, seconds: np.ndarray) -> np.ndarray:
 
 
 def _load(logits: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-  """float64 [D], seconds of the sets whose most likely device each is."""
+  """float64 [D], seconds of the sets for which a device is the most likely."""
   device = logits.argmax(axis=1)
   return np.bincount(device, seconds[np.arange(len(device)), device],
                      logits.shape[1])

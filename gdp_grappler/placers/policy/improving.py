@@ -109,10 +109,10 @@ class Improver:
     return self._priced.ceiling_s(self._exact)
 
   def _affordable(self, draws: int, round_s: float, left_s: float) -> int:
-    """Number of moves to draw, so that some rounds have time.
+    """Number of moves to draw, so that there is time for several rounds.
 
-    Most of a round is spent on the features of the moves. Without this limit, a
-    search of a large graph in a short time would end after one round.
+    A round spends most of its time on the features of the moves. Without this
+    limit, a search of a large graph in a short time would end after one round.
 
     Args:
       draws: Number of moves drawn in the latest round.

@@ -159,7 +159,7 @@ def is_named(policy: str | None = None) -> bool:
 
 
 def is_available() -> bool:
-  """Whether there is a policy without an argument that names one."""
+  """Whether a policy can be found if no argument names one."""
   return bool(environment.policy_folder()) or shipped_policy.has_policy()
 
 

@@ -220,7 +220,7 @@ def has_time(problem: placer_lib.Problem, left_s: float) -> bool:
 
 
 def leaves_time(problem: placer_lib.Problem, seconds: float) -> bool:
-  """Whether some seconds are enough for the anchors after the policy."""
+  """Whether anchors (placers of starts) after the policy have enough time."""
   least_s = search_config.DEFAULT.time.anchors_needed * needed_s(problem)
   return problem.ends_by_count or seconds >= least_s
 

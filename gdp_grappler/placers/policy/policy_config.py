@@ -21,8 +21,8 @@ class PolicyConfig:
       schedules), or all candidates of a source that has fewer.
     at_once: Number of moves that are priced in one round.
     draws: Largest number of moves that are drawn in one round.
-    rounds: Number of rounds that must have time. If the clock ends the search
-      earlier, rounds draw fewer moves.
+    rounds: Number of rounds for which the remaining time should be enough. If
+      it is not, the next round draws fewer moves.
     gain_weight: Weight of the gain, see `move_scoring.GAIN_WEIGHT`.
   """
 

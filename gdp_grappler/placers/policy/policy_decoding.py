@@ -27,7 +27,7 @@ _SAMPLES_PER_SIZE = 1
 
 def sizes(kind: str, graph: op_graph.OpGraph, allowed: np.ndarray,
           op_seconds: np.ndarray) -> list[np.ndarray]:
-  """int [N] each, sets of ops, from large ones to a policy's M units.
+  """int [N] each, the set of each op: first large sets, last the M units.
 
   Args:
     kind: Kind of the units; see `coarsening.units`.

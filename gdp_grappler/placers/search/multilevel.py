@@ -69,7 +69,8 @@ class _Level:
 
   Attributes:
     coarse: The problem whose groups move.
-    until: Progress of the whole search at which the level ends.
+    until: Progress of the search of the small problem, from 0 to 1, at which
+      the level ends.
     kinds: Kinds of moves.
     models: Makes the model that scores the moves.
   """

@@ -117,8 +117,8 @@ class PricedPlacements:
   def unpriced(self, devices: np.ndarray) -> list[int]:
     """Indices of placements int32 [K, G] that were not priced.
 
-    Of several equal placements, the result has only the index of the first one.
-    The order of the result is that of the last ones.
+    Of several equal placements, the result has only the index of the first one,
+    in the place of the last one.
     """
     first: dict[bytes, int] = {}
     for number, row in enumerate(devices):

@@ -35,7 +35,7 @@ class _InOrder:
   """A placement, its priorities by the critical path, and its key.
 
   Attributes:
-    key: Key of the placement in this order.
+    key: Ranks the placement by its price in this order (`Prices.keys`).
     row: int [G], devices of groups.
     priorities: float64 [N], priorities of ops.
   """
@@ -118,8 +118,9 @@ class PriorityAnnealing:
     looked_closely = self._search.looks_closely
     self._search.price_batch(progress, count)
     if self._search.looks_closely and not looked_closely:
-      # Most close prices are higher than usual ones. So `best_key` has to be a
-      # close price, too.
+      # A close price (`Evaluator.price_closely`) is mostly higher than a usual
+      # price. From now on a new best placement needs a close price below
+      # `best_key`. So `best_key` has to be a close price, too.
       row = self.best.devices[self._problem.graph.first_ops]
       self.best_key = self._search.close_key(row, self.best.priorities)
     if self._search.best_key < self.best_key:

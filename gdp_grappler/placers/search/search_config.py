@@ -109,7 +109,8 @@ class PriorityConfig:
   """Annealing of placements whose ops run in the order of priorities.
 
   Attributes:
-    refreshes: Number of times that the annealing computes new priorities.
+    refreshes: Largest number of times that the annealing computes new
+      priorities.
     fewest_batches: Least number of batches between two such computations.
     loss: Largest increase of the step time by new priorities, as a share of the
       step time. With a larger increase the old priorities stay.
@@ -204,8 +205,8 @@ class TimeConfig:
 
   Attributes:
     budget_s: Seconds of a problem without a time budget.
-    steps: Number of steps of the program. The time that a search could save in
-      this number of steps limits the time of the search.
+    steps: Number of steps of the program. A search is *worth* at most the
+      seconds that it could save in this number of steps.
     ops_per_s: Number of ops that stands for one second of pricing if the number
       of prices ends a search. Two idle cores price more ops in a second.
     drawn_ops: Time to draw all moves for one price, as a number of ops that
@@ -215,9 +216,10 @@ class TimeConfig:
       machines.
     waited_for: Share of the affordable placements that a repeatable search
       prices, because a program waits for the search.
-    anchors: Share of the time for the anchors before `gdp_policy`, and of the
-      remaining time for the anchors after it. If the time is too short for
-      `gdp_policy`, anchors may use all of it.
+    anchors: Share of the time for the anchors (placers of starts,
+      `default_placer.ANCHORS`) that run before `gdp_policy`, and share of the
+      remaining time for the other anchors. If the time is too short for
+      `gdp_policy`, the other anchors may use all of the remaining time.
     anchors_needed: Time that the anchors after `gdp_policy` need, as a share of
       the seconds that `gdp_policy` needs. With less time none of them runs,
       unless a fast placement exceeds a memory.
@@ -227,15 +229,16 @@ class TimeConfig:
       ends the search.
     moves_most: Largest share of the search's time that `gdp_policy` may take if
       these shares are not enough for it.
-    moves_least_s: `gdp_policy` prices most of its placements in these seconds,
-      plus `moves_op_s` per op.
+    moves_least_s: `gdp_policy` needs these seconds, plus `moves_op_s` per op,
+      to price most of its placements.
     moves_op_s: Seconds per op, see `moves_least_s`.
-    moves_enough: Time that is enough for `gdp_policy`, as a share of the
-      seconds that it needs.
+    moves_enough: `gdp_policy` may take at least this share of the seconds that
+      it needs, as far as `moves_most` allows.
     moves_begun: Least time of `gdp_policy`, as a share of the seconds that it
       needs. In less time it does not take part, because it would price too few
       placements. If a number of prices ends the search, this field has no
-      effect: the search has to be worth all of the seconds.
+      effect. `gdp_policy` then takes part if the search is worth at least the
+      seconds that `gdp_policy` needs.
     named_policy_s: Least seconds that a search must be worth for the policy to
       take part, if the user named the policy or if it is loaded. Loading and
       the first run take about this time.

@@ -150,7 +150,8 @@ class _StagedSearch:
     # Seconds per price.
     self._each_s = ((budget.spent_s - begin_s)
                     / self._plain.evaluations if needs_seconds else 0.)
-    # Without orders, the first batch begins even if it ends late.
+    # Seconds per price in the check of an annealing's first batch. 0, if orders
+    # do not pay: this batch then begins even if it will end late.
     self._first_s = self._each_s if orders else 0.
     # Approximate seconds of one computation of control edges.
     config = search_config.DEFAULT
@@ -159,7 +160,7 @@ class _StagedSearch:
     self._edges_s = config.edges.cost * self._each_s * steps
     self._ordered: priority_annealing.PriorityAnnealing | None = None
     # The placement with the shortest predicted ordered step at the beginning of
-    # the last stage, and what `edge_selection.with_edges` returned for it.
+    # the last stage, and the result of `edge_selection.with_edges` for it.
     self._promising: placement_lib.Placement | None = None
     self._halfway: list[tuple[evaluator_lib.Key, placement_lib.Placement]] = []
     self._begin = self._cooled = 0.
@@ -184,7 +185,7 @@ class _StagedSearch:
     self._begin, self._cooled = stage.until, stage.cooled
 
   def placements(self) -> tuple[placement_lib.Placement, ...]:
-    """The best placement by FIFO price, then the best with control edges."""
+    """The best placement by FIFO price; then, if any, the best in order."""
     if self._ordered is None:
       return (placement_lib.from_groups(self._problem.graph, self._plain.best,
                                         self._problem.cluster),)

@@ -43,7 +43,8 @@ _NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s',
                  'search_trials')
 # Seconds of the time budget reserved for writing files and the table.
 _EXPORT_S = 2.
-# Share of the remaining time for baselines, and then for drafts.
+# Share of the remaining time for all baselines, and again for the drafts of
+# each graph.
 _BASELINES_SHARE = .05
 # Share of the time then remaining for the default placer.
 _GDP_SHARE = .5
@@ -210,8 +211,8 @@ class _Run:
   def learn(self) -> list[str]:
     """Runs iterations until all are done, or time or Ctrl-C stops them.
 
-    After the first share of the time, training goes on only if it has found a
-    faster placement than `gdp`.
+    After its first share of the time (`_LEARN_SHARE`), training goes on only if
+    it has found a faster placement than `gdp`.
 
     Returns:
       For each graph, a text on whether training beat `gdp`.

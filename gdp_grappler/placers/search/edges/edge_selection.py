@@ -99,7 +99,7 @@ def with_edges(
   """The key of a placement with control edges, and the placement with them.
 
   Control edges enforce the priorities of a placement only in part. The result
-  may have other priorities than the argument, if edges enforce these better.
+  has other priorities than the argument if edges enforce the others better.
   The result keeps its edges (`control_edges.attach`), so that later searches
   for edges end at once. Computing control edges takes as long as pricing many
   placements.

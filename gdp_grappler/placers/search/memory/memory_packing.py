@@ -32,7 +32,7 @@ _TRIALS = 5_000
 _MOST_TRIALS = 15_000
 # Stands for no device: the group may be on none of the memory's devices.
 _NOWHERE = -1
-# Bisections of the share to which all memories are filled.
+# Bisections of the largest share to which a memory is filled.
 _BISECTIONS = 5
 # Rounds of packing; after each, the evaluator computes the peaks of memories.
 _ROUNDS = 4
@@ -43,9 +43,9 @@ def packed(problem: placer_lib.Problem) -> np.ndarray:
 
   K is 0 if the configuration packs no memories (`FitConfig.packs`).
 
-  Each placement fills all memories to about the same share. The evaluator
-  computes the peaks of the memories. The next round puts less into the memories
-  that overflowed.
+  A placement fills no memory above a common share, which is lowered by
+  bisection. The evaluator then computes the peaks of the memories. The next
+  round puts less into the memories whose peaks exceed the estimates.
 
   Args:
     problem: G groups.

@@ -34,7 +34,8 @@ _UNITS = 60, 250, 1000
 _MOST_PARTS = 3000
 # Rounds of moves; before each, the evaluator computes the peaks of memories.
 _ROUNDS = 8
-# Bytes that are moved beyond the overflow, as a share of the memory.
+# Bytes, as a share of the memory, that are added to the overflow when the cost
+# per byte of a move is computed.
 _MARGIN = 2e-3
 
 
@@ -169,7 +170,8 @@ class MemoryRepair:
     Args:
       parts: U parts.
       pool: The memory that overflows.
-      excess: Bytes to move out of that memory.
+      excess: Bytes of the overflow, plus a margin. The cost of a move is
+        divided by the bytes of the part, but at most by this number.
       free: float64 [P], free bytes of each memory.
 
     Returns:

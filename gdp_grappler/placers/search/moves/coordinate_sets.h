@@ -51,7 +51,8 @@ class CoordinateSets {
   Span Around(int32_t group, MoveRandom* random) {
     const int32_t count = std::min(random->Below(kMostAxes) + 1, NumAxes());
     ranges_.clear();
-    // The order of earlier draws must not influence the draw of a seed.
+    // Restore the order of the axes. Otherwise the result would depend on
+    // earlier draws, and not on the seed alone.
     std::iota(picked_.begin(), picked_.end(), 0);
     for (int32_t i = 0; i < count; ++i) {
       std::swap(picked_[i], picked_[i + random->Below(NumAxes() - i)]);
@@ -83,8 +84,8 @@ class CoordinateSets {
   };
 
   std::vector<Labels> axes_;
-  std::vector<double> coarseness_;  // Sums of weights of axes up to each.
-  std::vector<int32_t> picked_;     // All axes, those of a draw first.
+  std::vector<double> coarseness_;  // Cumulative weights of the axes.
+  std::vector<int32_t> picked_;     // All axes; the axes of a set come first.
   std::vector<Range> ranges_;
   std::vector<int32_t> set_;
 
