@@ -176,9 +176,9 @@ class Layering:
   def as_map(self) -> dict[str, str]:
     """Returns a map from layers to devices. A layer gets its main device.
 
-    The main device has most of the layer's seconds. Unless the plan may round,
-    a device counts only if as few ops as possible would round differently on
-    it. So if possible, the map of a plan that keeps numbers keeps them, too.
+    The main device has most of the layer's seconds. If the plan may not round,
+    only those devices count on which the fewest ops would round differently. So
+    the map of a plan that keeps numbers keeps them, too, where possible.
     Optimizers are no layers, because slots and updates follow their variables.
     If the parts of a table are on several devices, each part has an entry.
     """
@@ -291,7 +291,7 @@ class Layering:
     return False
 
   def _most(self, ops: np.ndarray, rounds: np.ndarray | None = None) -> int:
-    """Returns the device with most seconds of ops, or bytes without seconds.
+    """Returns the device with most seconds of ops or, if they are 0, bytes.
 
     Args:
       ops: int [K], ops.

@@ -52,7 +52,8 @@ class PlacedStep:
     chosen_by: Who chose the devices; None means `placed_by`.
     chosen: [N], who chose the device of each op; () if all are the same.
     layer_plan: The map of layers that chose the devices; () if there is none.
-    alone_rounds: Whether the baseline on one device may round as the step may.
+    alone_rounds: Whether the baseline on one device may round, too. False if
+      only the map of layers allows rounding.
   """
 
   subject: subjects.Subject

@@ -86,7 +86,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     whole_graph: Whether ops that no step runs restrict devices, too.
     may_round: Whether float arithmetic may go where it rounds differently.
     pins: 'keep' or 'ignore' the devices that the graph requests by `tf.device`.
-    repeatable: Whether the budget sets a number of placements, without a clock.
+    repeatable: Whether the budget is a number of prices, and no clock counts.
     shape: Shapes of a SavedModel's inputs of open shape, {'x': (32, 8)}.
     signature: Arguments of a `tf.function`, or a SavedModel's signature name.
     data: One batch as for `fit`, if the model does not know its inputs.

@@ -111,7 +111,7 @@ def _verdict(runs: Sequence[page_data.PageRun]) -> str:
   elif len(runs) == 1:
     said = step
   elif not before.price.evaluation.valid:
-    said = f'{step} and fits, where {before.name} has not the memory'
+    said = f'{step} and fits, where {before.name} lacks the memory'
   elif after_s < before_s:
     said = (f'{step}, {before_s / after_s:.2f}x as fast as {before.name} '
             f'({units.ms(before_s)})')

@@ -141,8 +141,8 @@ def _add_switches(parser: argparse.ArgumentParser, default: Any) -> None:
   """Adds the switches that may stand before or after the command."""
   parser.add_argument(
       '--quiet', action='store_true', default=default,
-      help='print the result alone: neither what is being done nor what '
-      'to do next')
+      help='print only the result, without progress and without the commands '
+      'that may come next')
   parser.add_argument('--version', action='version',
                       version=f'gdp-grappler {gdp_grappler.__version__}')
 

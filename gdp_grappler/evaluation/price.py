@@ -29,8 +29,8 @@ class Price:
       order; see `Order.with_edges_s`. `fifo_s` if no edges pay.
     order: Order of the following fields, one of `order_names.ORDERS`.
     graph: The graph, with the control edges of this order.
-    placement: The placement. If `order` is by priorities, it keeps the control
-      edges, with the priorities that they enforce.
+    placement: The placement. If `order` is by priorities, the placement has the
+      control edges, and the priorities that the edges enforce.
     evaluation: Price of the placement in this order.
     schedule: Simulated step in this order.
     critical_path_s: Seconds of the longest path of ops and transfers, a lower

@@ -27,8 +27,8 @@ The price is the simulated step times the *luck* of the placement:
 Two facts follow. No price is less than the simulated step. The price of a
 placement on one device is its simulated step. So if a placement has a lower
 price than one device, its simulated step is shorter, too. The step without
-errors decides whether a placement fits into memory. With ceilings, all of this
-holds for prices up to the ceiling.
+errors decides whether a placement fits into memory. If the caller gives a
+ceiling (`Evaluator.price_groups`), all of this holds for prices up to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds a program's requests by `tf.device` for graphs of the pass."""
+"""Finds the devices that a program requested by `tf.device`, for the pass."""
 
 from __future__ import annotations
 

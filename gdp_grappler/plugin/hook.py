@@ -173,7 +173,7 @@ def _switch(context: Any, was_on: bool) -> None:
 
 
 def _arm_split(context: Any) -> None:
-  """Prepares the option's split of GPUs, or takes it back, before the start."""
+  """Prepares, or takes back, the split of GPUs at the start of the runtime."""
   from gdp_grappler.plugin import splitting
   splitting.arm_of(context, _split_of(context), by_option=True)
 

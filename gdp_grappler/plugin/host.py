@@ -1,7 +1,7 @@
 """Answers the queries of the pass.
 
-The host looks a graph up in the cache, captures the graph if the user wants
-that, and runs the placer. If anything fails, the graph stays as it was.
+The class `Host` looks a graph up in the cache, captures the graph if the user
+wants that, and runs the placer. If anything fails, the graph stays as it was.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ class Query:
 
   Attributes:
     graph_id: Name that the runtime gave to the graph.
-    fingerprint: 16 hex digits of nodes, inputs, attributes and devices.
+    fingerprint: 16 hex digits of nodes, inputs, attributes and devices. `Host`
+      appends a digest of the requests by tf.device, if there are any.
     settings: Settings as `option.add_to` wrote them into the configuration; ''
       if the graph is only captured.
     feeds: Nodes that the caller feeds.

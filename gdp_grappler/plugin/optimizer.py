@@ -133,7 +133,9 @@ def _timed(problem: placer_lib.Problem, settings: settings_lib.Settings,
            deadline: deadlines.Deadline) -> placer_lib.Problem:
   """Returns the problem with the time budget and the clock of the search.
 
-  If the search has to be repeatable, its clock stands still.
+  A number of prices ends every search. So equal graphs mostly get equal
+  placements. On a slow machine the clock ends the search earlier, unless the
+  user sets the key `repeatable`: then the clock stands still.
   """
   budget_s = _SEARCH_SHARE * settings.time_budget_s
   if settings.repeatable:
@@ -166,16 +168,16 @@ def _kept_requests(source: source_graph.SourceGraph) -> str:
 
 
 def _of_no_choice(source: source_graph.SourceGraph) -> outcome_lib.Outcome:
-  """Leaves a graph without free ops; reports only those tf.device keeps."""
+  """Leaves a graph without movable ops; a line counts those of tf.device."""
   said = _kept_requests(source)
   if not said:
     return outcome_lib.Outcome(None, '')
-  return _leave_alone(source, f'nothing is free; {said}')
+  return _leave_alone(source, f'no op may move; {said}')
 
 
 def _stays_on_one(before: placement_lib.Placement, problem: placer_lib.Problem,
                   settings: settings_lib.Settings) -> bool:
-  """Whether movable ops fit on one device, and spreading them never pays."""
+  """Whether movable ops are on one device and fit, and spreading never pays."""
   free = (problem.allowed.sum(axis=1) > 1)[problem.graph.groups]
   return (devices_lib.never_pay(problem.cluster, settings) and
           len(np.unique(before.devices[free])) == 1 and bool(
@@ -315,8 +317,8 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
       said += _why_on_one(problem, after, origin)
   elif home:
     said = (f'{"stay" if apply else "would stay"} where they were, except '
-            f'{home} of loops, which go to the variables of their loop; '
-            f'{predicted}')
+            f'{home} ops of loops, which go to the device of the variables of '
+            f'their loop; {predicted}')
   elif (problem.allowed.sum(axis=1) > 1).any():
     said = f'left as they were: {origin} gives no gain; {predicted}'
   if said and prices.overflow_bytes[1]:
@@ -345,7 +347,7 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
 
 def _why_on_one(problem: placer_lib.Problem, placement: placement_lib.Placement,
                 origin: str) -> str:
-  """Returns text why the user's placer left all on one device; '' if not."""
+  """Returns text why a placer put all on one device; '' if it did not."""
   # Only groups with two or more legal devices reflect the placer's choice.
   free = (problem.allowed.sum(axis=1) > 1)[problem.graph.groups]
   used = set(placement.devices[free].tolist())
@@ -356,9 +358,9 @@ def _why_on_one(problem: placer_lib.Problem, placement: placement_lib.Placement,
   why = ''
   if len(set(cluster.compute_units.tolist())) == 1:
     why = ', because devices of one CPU share its cores and copies take time'
-  return (f'; all that may move is on {where}: nothing else that {origin} '
-          f"proposes is predicted to be faster{why} (a 'plan' or 'placer': "
-          "'round_robin' spreads it in any case)")
+  return (f'; all ops that may move are on {where}: no other placement by '
+          f"{origin} is predicted to be faster{why} (a 'plan' or 'placer': "
+          "'round_robin' spreads the ops in any case)")
 
 
 def _order_config(

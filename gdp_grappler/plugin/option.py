@@ -66,7 +66,8 @@ def add_to(config: Any, value: Any, is_planned: bool = False) -> None:
   optimizer = rewrite_options.custom_optimizers.add(name=switch.NAME)
   _write_parameters(optimizer.parameter_map, settings)
   if is_planned:
-    # Never read: a different configuration makes a different function.
+    # Nothing reads the parameter. But it makes the configuration different, so
+    # TensorFlow instantiates the function again.
     optimizer.parameter_map['planned'].b = True
   optimizer.parameter_map['iterations'].i = (
       rewrite_options.meta_optimizer_iterations or _DEFAULT_ITERATIONS)
@@ -91,7 +92,7 @@ def _write_parameters(parameters: Any,
     parameters['settings'].s = settings.to_json().encode()
   parameters['min_ops'].i = (settings or settings_lib.Settings()).min_ops
   parameters['capture'].b = bool(environment.capture_directory())
-  # A report for another cluster does not need devices here.
+  # A report for another cluster also needs graphs of a program with one device.
   parameters['anywhere'].b = bool(settings and settings.cluster and
                                   settings.mode == 'report')
 

@@ -48,8 +48,8 @@ class PlacerThread:
     Args:
       job: Function to run. If it raises an error, this method raises it.
       timeout_s: Time limit in seconds, including the time in the queue.
-      excused_s: Returns the seconds so far in this process that count for no
-        time limit.
+      excused_s: Returns the seconds that this process has spent so far on work
+        that no time limit includes, such as loading of networks.
 
     Raises:
       TimeoutError: the job exceeded its time limit. A job that has begun goes

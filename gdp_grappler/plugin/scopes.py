@@ -52,7 +52,8 @@ class _Scope(contextlib.AbstractContextManager[Any]):
     stack = contextlib.ExitStack()
     if not tf.executing_eagerly():
       graph = tf.compat.v1.get_default_graph()
-      # An outer scope of the other kind does not hold inside. None removes it.
+      # Inside a `pin`, an outer `leave_alone` does not hold, and the reverse.
+      # The value None removes its attribute.
       outer = dict.fromkeys({PIN, LEAVE_ALONE} & graph._attr_scope_map.keys())
       stack.enter_context(graph._attr_scope({**outer, **self._attributes}))
     _active.attributes.append(self._attributes)
@@ -112,7 +113,7 @@ def _attribute(**value: Any) -> Any:
 
 @functools.cache
 def _inherit_in_new_graphs() -> None:
-  """Lets graphs of functions, loops and branches start with the scopes.
+  """Gives new graphs of functions, loops and branches the innermost scope.
 
   TensorFlow also has to make its configuration again, because `option.add_to`
   depends on `were_used`.

@@ -28,10 +28,10 @@ class Settings:
   """How graphs are placed.
 
   Attributes:
-    policy: Directory of an exported policy. None means the policy that ships
-      with the package.
-    placer: Name of a registered placer that can run within a program. 'gdp'
-      takes the best of simple placers and the policy and refines it.
+    policy: Folder of a network that `gdp_train` wrote. None means the folder in
+      GDP_POLICY or, without that, the networks that ship with the package.
+    placer: Name of a registered placer that can run within a program. 'gdp' is
+      a search by simulated annealing, which starts from other placers' results.
     keep_best: Whether a graph stays as it was unless the new placement has a
       shorter predicted step.
     mode: 'apply' places graphs. 'report' only prints what 'apply' would do.
@@ -90,9 +90,10 @@ class Settings:
       number of priced placements, and the same seed gives the same plan on
       every run. A `fit` may still drop the plan after timing steps (`guard`).
     split_tables: Tables of layers that are made as several variables, which may
-      be on different devices. 'auto': tables that no card has room for, or as a
-      plan of ops has them. 'off': none. Or names of layers with numbers of
-      parts, as {'words': 4}. The value counts when a layer is built.
+      be on different devices. 'auto': as in the file of `plan` if the file has
+      the table, else the tables that no card has room for. 'off': none. Or
+      names of layers with numbers of parts, as {'words': 4}. The value counts
+      when a layer is built.
     cache: Whether decisions are kept for later runs of the program, and
       decisions of earlier runs are used.
   """

@@ -30,8 +30,8 @@ _AUTO_PARTS = 2
 _LEAST_AUTO_BYTES = 4 << 30
 
 _lock = threading.Lock()
-# Value by the option, which holds if it is not None, and value by the
-# environment or the latest call of `split`.
+# `_by_option` is the option's value. If it is None, `_wanted` holds: the value
+# of the environment or of the latest call of `split`.
 _by_option: int | str | None = None
 _wanted: int | str | None = None
 _stock: Any = None

@@ -82,7 +82,7 @@ def test_without_a_gain_the_loop_alone_moves_and_a_line_says_so(mode):
       source, settings_lib.Settings(placer='cpu_only', mode=mode))
   would = '' if mode == 'apply' else 'would '
   assert f'ops {would}stay where they were, except ' in outcome.message
-  assert 'which go to the variables of their loop' in outcome.message
+  assert 'which go to the device of the variables of' in outcome.message
   if mode == 'report':
     assert outcome.devices is None
     return
@@ -91,4 +91,4 @@ def test_without_a_gain_the_loop_alone_moves_and_a_line_says_so(mode):
                                     outcome.devices) == {graph_defs.CPU(1)}
   moved = sum(node.device != device
               for node, device in zip(source.graph_def.node, outcome.devices))
-  assert f'except {moved} of loops' in outcome.message
+  assert f'except {moved} ops of loops' in outcome.message

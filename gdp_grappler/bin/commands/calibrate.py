@@ -12,27 +12,28 @@ from gdp_grappler.bin.commands import common
 
 _DEFAULT_BUDGET_S = 26.  # The same as in `calibrator`, which is imported late.
 _EPILOG = """\
-What is measured is kept for this card, driver and TensorFlow; cluster `local`,
-and with it the option in a program, uses it from then on. Elsewhere
---calibration=FILE of gdp place and others takes what --output=FILE wrote, and
-gdp cluster NAME --calibration=FILE --output=CLUSTER.json makes a cluster file
-of it. A calibration that ran out of time goes on where it ended."""
+The results are kept for this card, driver and TensorFlow. From then on the
+cluster `local`, and so the option in a program, uses them. On other machines,
+give the file of --output to gdp place and others as --calibration=FILE, or make
+a cluster file: gdp cluster NAME --calibration=FILE --output=CLUSTER.json.
+A calibration that ran out of time continues where it ended."""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser(
       'calibrate',
-      help='measure the card of this machine: launches, hops, kernels by size',
-      epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+      help='measure the card of this machine: launches, small transfers, '
+      'kernels by size', epilog=_EPILOG,
+      formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument('--output', metavar='FILE',
                       help='write what was measured, as JSON')
   parser.add_argument('--device', type=_gpu, default=0, metavar='GPU:N',
-                      help='which card (default GPU:0)')
+                      help='the card to measure (default GPU:0)')
   parser.add_argument(
       '--time_budget_s', type=common.seconds, default=_DEFAULT_BUDGET_S,
-      help='seconds until it ends, the loading of TensorFlow included '
-      '(default %(default)g); what is left out is said')
+      help='most seconds that it may take, the loading of TensorFlow included '
+      '(default %(default)g); the output lists what was left out')
   common.add_cache(parser, 'calibrations')
   parser.set_defaults(action=run)
 

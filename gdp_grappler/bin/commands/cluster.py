@@ -33,7 +33,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   parser.add_argument(
       '--measure', action='store_true',
       help=('time transfers of 1 B to 64 MiB between all devices, and a step '
-            'that does nothing, and put them in place of the assumed figures'))
+            'that does nothing; the times replace assumed figures'))
   parser.add_argument(
       '--local_workers', type=common.positive, metavar='N',
       help='instead of CLUSTER: N TensorFlow servers on this '

@@ -125,7 +125,7 @@ def cluster(arguments: argparse.Namespace) -> str | cluster_lib.Cluster:
     load_tensorflow()
   with quiet.stderr_held():  # Some files need a part of TensorFlow.
     found = resolve.resolve(name)
-  # Not the name: a file would be read twice, and a pipe cannot be.
+  # Not the name: a file would be read twice, which a pipe does not allow.
   return changed(arguments, found)
 
 
@@ -200,8 +200,9 @@ def load_what_it_needs(
   """Imports TensorFlow, unless the graph file has the costs of its ops.
 
   Args:
-    asked: Its graph and its profile are reported first if they cannot be read.
-    plans: Plan files, of which the same is true.
+    asked: The request. Errors in its graph or its profile come before the
+      import, which takes seconds.
+    plans: Plan files, which are checked in the same way.
 
   Raises:
     GdpError: the graph, the profile or a plan cannot be read.

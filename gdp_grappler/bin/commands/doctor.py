@@ -13,8 +13,8 @@ def add(commands: Any) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser('doctor', help='check the installation')
   parser.add_argument(
-      '--policy', help='a folder of gdp_train, with a network, '
-      'to check in place of what ships')
+      '--policy', help='check the network in this folder, which gdp_train '
+      'wrote, in place of the networks that ship')
   parser.set_defaults(action=run)
 
 

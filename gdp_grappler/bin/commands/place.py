@@ -62,9 +62,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
           'plan may differ (default %(default)s)'))
   parser.add_argument(
       '--repeatable', action='store_true', help=(
-          'let no clock count: --time_budget_s says how many placements are '
-          'priced, as many as two idle cores price in that time, and each run '
-          'writes the same plan'))
+          'end the search after a number of priced placements, and not by the '
+          'clock, so that each run writes the same plan. Two idle cores price '
+          'this number in --time_budget_s'))
   parser.add_argument(
       '--time_budget_s', type=common.seconds,
       help=('seconds that the search may take, once the graph has been read '
@@ -146,9 +146,9 @@ def _may_run_policy(placer: placer_table.Entry, policy: str | None,
                     time_budget_s: float) -> bool:
   """Whether a placer may run the policy, which TensorFlow computes.
 
-  One placer always does, others do if the user names a policy, and the default
-  placer may in long searches. The move network needs no TensorFlow. If
-  the placer itself loaded TensorFlow, in the background, TensorFlow's notes
+  `gdp_one_shot` always does, other placers do if the user names a policy, and
+  the default placer may in long searches. The move network needs no TensorFlow.
+  If the placer itself loaded TensorFlow, in the background, TensorFlow's notes
   could not be hidden.
 
   Args:
@@ -182,7 +182,7 @@ def _on_one_device(placed: placed_step.PlacedStep) -> str:
   alone = placed.on_one_device
   said = f'{units.ms(alone.step_time_s)} on {placed.where_alone}'
   if not alone.valid:
-    return f'{said}, which has not the memory'
+    return f'{said}, which lacks the memory'
   gains = placed.step_time_s < (1 - _NO_GAIN) * alone.step_time_s
   return said if gains else f'{said}: no gain'
 

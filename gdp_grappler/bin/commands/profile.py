@@ -24,18 +24,19 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       help=("'local' (default), or grpc://HOST:PORT of a TensorFlow cluster"))
   parser.add_argument(
       '--local_workers', type=common.not_negative, default=0, metavar='N',
-      help='profile N TensorFlow servers, started for it, that divide the '
-      'cores of this machine')
+      help='start N TensorFlow servers that divide the cores of this machine, '
+      'and profile each')
   parser.add_argument(
       '--devices', type=_kinds, default=(), metavar='KINDS',
       help="what to profile here: gpu, cpu or gpu,cpu (default gpu where there "
       'is one, else cpu)')
   parser.add_argument(
       '--time_budget_s', type=common.seconds, default=45.,
-      help='seconds that measuring a device may take (default %(default)g): '
-      'fewer steps are traced where they are long')
-  parser.add_argument('--cores', type=_cores, default=(),
-                      help=('cores to stay on, such as 0 or 0,1 (default all)'))
+      help='seconds that measuring a device may take (default %(default)g). If '
+      'steps are long, fewer steps are traced')
+  parser.add_argument(
+      '--cores', type=_cores, default=(),
+      help=('cores that may run the graph, such as 0 or 0,1 (default all)'))
   parser.add_argument(
       '--steps', type=common.positive, default=20,
       help=('traced steps, of which medians are taken (default 20)'))

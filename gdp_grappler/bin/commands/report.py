@@ -16,11 +16,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
                                help='show plans in a page for the browser')
   common.add_planned_graph(parser)
   parser.add_argument(
-      '--plan', required=True, action='append', help='a plan file; of several '
-      'the last is judged against the first, one alone against the best single '
-      'device')
+      '--plan', required=True, action='append', help='a plan file. Of several '
+      'plans (--plan=A --plan=B) the last is compared with the first, a single '
+      'plan with the best single device')
   parser.add_argument('--output', required=True, metavar='FILE.html',
-                      help='the page, one file that loads nothing')
+                      help='the page: one file that loads no other file')
   parser.set_defaults(action=run)
 
 

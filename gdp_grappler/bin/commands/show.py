@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser(
-      'show', help='where each layer is, what it holds, takes and sends')
+      'show', help='print device, memory, time and sent tensors of each layer')
   common.add_plan(parser)
   parser.add_argument(
       '--all', action='store_true',
-      help='a row for each layer, also of those that follow one another on one '
-      'device')
+      help='print a row for each layer; by default consecutive layers on one '
+      'device may share a row')
   parser.add_argument(
       '--output', metavar='FILE.json',
       help='write the devices of the layers to this file, which can be edited '

@@ -26,9 +26,9 @@ def add(commands: Any) -> None:
   common.add_plan(parser)
   parser.add_argument(
       '--order', choices=order_names.ORDERS, help=
-      ('of ready ops, in the trace and for all figures but the step times; by '
-       "default the plan's: critical_path if it has priorities, else "
-       f'{order_names.DEFAULT}'))
+      ('order of ready ops in the trace and for all figures but the step '
+       'times, which are printed for both orders; by default that of the plan: '
+       f'critical_path if it has priorities, else {order_names.DEFAULT}'))
   parser.add_argument('--trace', help='write a Chrome trace to this file')
   parser.add_argument(
       '--tensorboard', metavar='FOLDER',
@@ -40,8 +40,8 @@ def add(commands: Any) -> None:
       'and the graph for it to FILE.graph.json')
   parser.add_argument(
       '--emulated', action='store_true',
-      help="run it on emulated GPUs as well: by TensorFlow's own runtime, "
-      'which decides what runs when, with the same seconds of ops')
+      help="run the step on emulated GPUs as well: TensorFlow's own runtime "
+      'decides when each op runs, and ops take the same seconds')
   parser.add_argument('--json', action='store_true', help='print JSON')
   parser.set_defaults(action=run)
 

@@ -15,7 +15,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       'the CPU and, where there is one, on a GPU; less than a minute each')
   parser.add_argument(
       '--on', choices=('CPU', 'GPU'), action='append',
-      help='only on such devices; by default on all that there are')
+      help='only on devices of this type; by default on all types here')
   parser.set_defaults(action=run)
 
 

@@ -104,7 +104,7 @@ def _answers(
 @contextlib.contextmanager
 def _process(
     options: CalibrationOptions) -> Iterator[worker_process.WorkerProcess]:
-  """The worker process, to which the chosen card is the first one."""
+  """The worker process, which sees the chosen card as its first one."""
   process = worker_process.WorkerProcess(exchange.WORKER, (), _visible(options),
                                          keras=False)
   with contextlib.closing(process):

@@ -18,8 +18,9 @@ points the logarithm of the slowdown is a constant plus a weighted sum of the
 distances to all points (Hardy, "Multiquadric equations of topography and other
 irregular surfaces", Journal of Geophysical Research 1971). In one dimension
 this is a line from point to point. Beyond the measured sizes the slowdown stays
-within the measured range. No op takes less than the fastest op
-of its type, because the smallest ops show the time of a kernel without work.
+within the measured range. No op takes less than the fastest measured op of its
+type (or family), because the smallest ops show the time of a kernel without
+work.
 """
 
 from __future__ import annotations

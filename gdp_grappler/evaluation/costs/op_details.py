@@ -1,4 +1,4 @@
-"""What changes the price of an op beside its type, its FLOPs and its bytes."""
+"""Details that change the seconds of an op, besides type, FLOPs and bytes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 
-# Most traffic of an op that counts as a visit of the executor. A CPU moves
-# 16 KiB in about the time of a visit.
+# Largest traffic of a GPU's op on the host that counts as a mere visit of the
+# executor. A CPU moves 16 KiB in about the time of a visit.
 _VISIT_BYTES = 1 << 14
 
 
@@ -52,7 +52,7 @@ def plain(count: int) -> OpDetails:
 def launch_nothing(op_types: Sequence[str], io_bytes: np.ndarray,
                    works_on_host: np.ndarray,
                    devices: Sequence[cluster_lib.Device]) -> np.ndarray:
-  """bool [M, D], ops that launch no kernel on a device and take no time there.
+  """bool [M, D], ops that launch no kernel: the executor only visits them.
 
   Args:
     op_types: [M]

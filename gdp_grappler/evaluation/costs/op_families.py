@@ -72,7 +72,7 @@ _OP_WORK = 1.2
 # [H100] The same for an op that uses cuDNN: the host looks up the plan of the
 # algorithm, describes it and runs it.
 _CUDNN_WORK = 14.
-# [H100], [Little]
+# [H100], [Little] Largest traffic of kernels that do not load in advance.
 _PLAIN_BYTES_PER_S = 2.2e12
 # [H100] Convolutions with channels first: cuDNN uses the instructions of the
 # A100, and later cards run these instructions hardly faster.

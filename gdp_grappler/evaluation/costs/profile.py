@@ -49,7 +49,8 @@ class DeviceProfile:
     pool: Number of threads that ran ops in parallel in the untraced step. In
       the traced steps each op ran alone.
     steps: Number of traced steps of which medians are taken.
-    step_s: Median of the untraced step; on one core, of its CPU time.
+    step_s: Median of the untraced step. On one core, only steps count that no
+      other program interrupted. If these are too few, CPU time counts.
     empty_step_s: Median of a step without ops; part of `step_s`.
     disturbed: Share of the time in which other programs ran on the same core.
       `step_s` does not contain this time, but other programs also evict data

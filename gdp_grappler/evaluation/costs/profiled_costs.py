@@ -2,15 +2,15 @@
 
 For each op and device the first rule that applies holds:
 
-1. Known: the profiled graph has an op of the same name, type, FLOPs and bytes
-   that could be timed, and that ran if it is of another graph. Both ops take
-   the same seconds.
+1. Known: the profile has an op of the same name, type, FLOPs and bytes, which
+   could be timed. If the profile is of another graph, this op must also have
+   run. Both ops take the same seconds.
 2. Interpolated: the op's type was profiled. With three different sizes or more,
    seconds = a + b FLOPs + c bytes, with a, b, c >= 0, fitted to the profiled
    ops of the type by least absolute relative error. With fewer sizes:
    the roofline times the type's median ratio of measured to roofline seconds.
-3. Fallen back: the roofline times the median ratio of the op's family, or of
-   the whole profile if it does not have the family.
+3. Fallen back: the roofline times the median ratio of the op's family or, if no
+   op of the family was profiled, of all profiled ops.
 
 Each execution of an op also costs a visit of the executor. The profile has the
 seconds of a visit. On devices of a type that was not profiled, the roofline

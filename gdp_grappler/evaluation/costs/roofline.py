@@ -29,7 +29,7 @@ from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 
-VISIT = 'visit'
+VISIT = 'visit'  # Family of ops that launch no kernel.
 
 
 @dataclasses.dataclass(frozen=True)

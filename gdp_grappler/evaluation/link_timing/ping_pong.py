@@ -45,7 +45,8 @@ _COPIES = ((1 << 10, 64), (1 << 16, 32), (1 << 20, 16), (1 << 22, 8))
 _PRODUCT = 96  # Rows of the matrices of the chain of products.
 # The chain of products lasts this many times as long as the transfers.
 _CHAIN = 2.5
-# Copies use compute if they slow it down by at least this share of a transfer.
+# Copies use compute if each lengthens the chain of products by at least this
+# share of the time of a transfer.
 _BESIDE = 0.1
 # Largest share of a transfer's time per byte that the copy at one end takes.
 _END = 0.45

@@ -15,11 +15,11 @@ from gdp_grappler.processes import worker_process
 _START_TIMEOUT_S = 300.  # Time to import TensorFlow and read the graph.
 # Time between the loss of a server's connections and the end of its process.
 _LAST_MOMENTS_S = 2.
-# Number of runs of a placement whose processes are killed. Other causes on this
-# machine may kill processes several times by chance.
+# Most runs of a placement whose processes are killed in every run. Something
+# else on this machine may kill processes several times by chance.
 _TRIES = 10
-# Number of such runs if the memory may have run out. A placement that exceeds
-# the memory is killed in every run, so few runs are enough.
+# Most such runs if the memory may have run out. A placement that exceeds the
+# memory is killed in every run, so few runs are enough.
 _TRIES_WITHOUT_MEMORY = 3
 # Attempts to start processes that are killed.
 _STARTS = 10

@@ -45,7 +45,7 @@ class EdgePricer:
       clock: Function that returns seconds since any fixed moment.
     """
     barriers = orderable.loop_barriers(graph)
-    # The simulator would have to prepare a new graph, so avoid one.
+    # Without barriers the graph stays, because the simulator has prepared it.
     self.graph = with_edges(graph, barriers) if len(barriers) else graph
     self.placement = dataclasses.replace(placement, priorities=None)
     self.may = simulator.orderable(graph)

@@ -215,7 +215,7 @@ class EdgeSearch:
 
 def _pairs(heavy: np.ndarray, devices: np.ndarray,
            schedule: schedule_lib.Schedule) -> np.ndarray:
-  """int32 [P, 2], each heavy op with the last one that ended before it."""
+  """int32 [P, 2], for each heavy op: the last one to end before it, itself."""
   pairs = []
   for device in np.unique(devices):
     ops = heavy[devices[heavy] == device]

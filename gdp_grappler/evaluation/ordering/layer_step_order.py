@@ -2,8 +2,9 @@
 
 By upward rank each op of a layer's time step has a priority of its own. So an
 op of another layer interrupts the time step as soon as its rank is a little
-higher. In this order all ops of a node of the contracted graph have the lowest
-rank of the node. So a layer finishes a time step that it has begun.
+higher. So this order has nodes: ops of one layer and time step that can run
+together without delaying others (`graph.contraction`). All ops of a node get
+the lowest rank of the node. So a layer finishes a time step that it has begun.
 """
 
 from __future__ import annotations

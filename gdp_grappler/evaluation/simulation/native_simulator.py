@@ -27,7 +27,7 @@ class SimulatorLayout:
     cluster: The devices.
     tensor_bytes: int64 [T], sizes of the tensors in memory and in transfers.
     aliases: bool [N], whether the op passes on the buffer of its first data
-      input or, without inputs, one of its own in all steps.
+      input or, without inputs, a buffer that it holds in all steps.
     resident_bytes: int64 [N], bytes that the op holds in all steps.
     allowed: bool [G, D], whether a group may be on a device.
     seconds: float64 [N, D], seconds of each op in a step.

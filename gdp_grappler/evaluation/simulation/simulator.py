@@ -32,8 +32,8 @@ These are the rules for synchronous devices, such as CPUs:
   parameters and constants throughout, because the kernel of a `Const` keeps its
   tensor. At one moment, memory is freed before new memory is allocated.
 * Aliases. An op that aliases (`ReadVariableOp`, `Identity`, `Reshape`, ...)
-  occupies nothing. It keeps the buffer of its first data input alive, a `Merge`
-  that of its first input from a branch that runs.
+  occupies nothing. It keeps the buffer of its first data input alive. A `Merge`
+  keeps the buffer of its first input from a branch that runs.
 * Loops and conditions. A while loop is not unrolled: all executions of an op
   run in a row. An op without executions, in a branch that is not taken,
   produces empty tensors. A `Merge` waits for both branches; the dead branch
@@ -78,7 +78,7 @@ asynchronous devices are:
 * Issue. A transfer from or to an asynchronous device waits in the queue of a
   thread. At the head of the queue the thread issues it, in `copy_dispatch_s`.
   The thread holds the lock in the last part of this time, in the proportion of
-  `lock_s` to `dispatch_s`. TensorFlow first makes an empty tensor of a message.
+  `lock_s` to `dispatch_s`. For a message, an empty tensor is made first.
   So a message at the head of the queue takes `visit_s`, joins the end of the
   queue, and is issued when it is at the head again.
 * Issue from a synchronous device. Two threads take part: the sender's thread,

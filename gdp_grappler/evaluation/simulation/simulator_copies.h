@@ -15,7 +15,7 @@ namespace gdp {
 
 // A transfer of a tensor, or a message, to another device.
 struct Copy {
-  // On a stream, `start_s` is the earliest start until the copy is requested.
+  // Until a copy on a stream is requested, `start_s` is its earliest start.
   double start_s, end_s;
   double issued_s;  // Used on a stream.
   int64_t bytes;
@@ -30,7 +30,8 @@ struct Copy {
   int32_t slot;   // Slot of the current work for the copy.
 };
 
-// All copies that have not arrived. Issued copies are in a lane or a stream.
+// All copies that have not arrived. An issued copy is in a lane if both devices
+// are synchronous, else in a stream.
 class Copies {
  public:
   Copies(const Graph& graph, EventQueue* events, Memory* memory, Units* units)

@@ -16,9 +16,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The data of an op that do not depend on its device.
 struct Op {
-  int64_t own_bytes;  // Bytes of all outputs; 0 if they alias an input.
+  int64_t own_bytes;                  // Bytes of all outputs; 0 if `alias`.
   int32_t first_output, first_input;  // The ranges end at those of the next op.
-  bool alias;
+  bool alias;                         // See `SimulatorLayout.aliases`.
 };
 
 // One tensor of an op, or (tensor == kNone) all its control edges.

@@ -192,7 +192,9 @@ class Units {
   std::vector<std::vector<uint8_t>> slot_taken_;  // [units] if scheduled.
   Vector<Starts> starts_;                         // [units] if contended.
   Vector<double> filled_s_;                       // [units] if asynchronous.
-  Vector<double> left_s_;  // [units] if asynchronous and there is a ceiling.
+  // Announced seconds of ops that are not on the stream yet; [units] if
+  // asynchronous and there is a ceiling.
+  Vector<double> left_s_;
   Vector<CardUse> cards_;  // [cards], at most D, if some are cut.
   double last_s_ = 0;
   double ceiling_ = kInfinity;

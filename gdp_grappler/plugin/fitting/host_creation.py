@@ -127,7 +127,7 @@ def _wrap_optimizers(module: Any) -> None:
 
 
 def _build(stock: Any, self: Any, variables: Sequence[Any]) -> Any:
-  """Makes the slots of an optimizer; if room is short, moves weights before."""
+  """Makes the slots of an optimizer. First moves weights if memory is short."""
   settings = switch.settings()
   if not self.built and settings is not None:
     _make_room(variables, settings.keeps_asked)
@@ -172,8 +172,9 @@ def _bytes(variable: Any) -> int:
 def _is_short_of(needs_bytes: int) -> bool:
   """Whether variables go to the host, as GPU:0 has too few bytes for them.
 
-  They stay if XLA keeps the model, which is its default on a GPU. A user who
-  compiles the model without XLA has to ask for the host.
+  If the option keeps XLA (`Handling.KEPT`), variables stay: Keras compiles by
+  XLA on a GPU by default, and `fit` moves no variables of a compiled model. A
+  user who compiles the model without XLA has to ask for the host.
   """
   left = left_bytes()
   if left is None or needs_bytes <= left:

@@ -77,8 +77,9 @@ def _by_room(settings: settings_lib.Settings, path: str,
              size_bytes: int) -> tuple[int, str, str]:
   """Decides on a table that the option does not name.
 
-  If the option has a plan of ops, the table is whole or in parts as in this
-  plan. Otherwise ops of the program and of the plan would have different names.
+  If the option names a plan file with a device for each op, the table is whole
+  or in parts as in this plan. Otherwise ops of the program and of the plan
+  would have different names.
 
   Returns:
     The number of parts, the reason for this number, and the reason why the
@@ -140,7 +141,7 @@ def _mapped(settings: settings_lib.Settings, path: str) -> str:
 
 
 def _plan_of_ops(settings: settings_lib.Settings) -> plan_lib.Plan | None:
-  """Returns the option's plan of ops; None for none, or for a map of layers."""
+  """Returns the option's plan file of ops; None without one."""
   path = settings.plan
   if path is None or isinstance(path, tuple):
     return None
@@ -165,7 +166,7 @@ def _rooms_bytes(settings: settings_lib.Settings) -> tuple[int, ...]:
 @functools.lru_cache(maxsize=8)
 def _rooms_of(settings: settings_lib.Settings,
               names: tuple[str, ...]) -> tuple[int, ...]:
-  """Returns the bytes that plans may use of cards or, without cards, of all."""
+  """Returns the bytes that plans may use: of cards or, without any, of CPUs."""
   from gdp_grappler.plugin import task_links
   cluster = task_links.known_of(settings, names)
   return () if cluster is None else shortage.rooms_bytes(cluster)

@@ -70,7 +70,8 @@ class TrainFunction(keras_function.KerasFunction):
     self._steps = steps
     # Whether Keras puts the steps of a call into a loop that can be avoided.
     self._has_loop = False
-    # A course for each option, because TensorFlow calls the pass once for each.
+    # A course for each value of the option, because TensorFlow calls the pass
+    # once for each value.
     self._courses: dict[settings_lib.Settings, course_lib.Course] = {}
     self._course = course_lib.Course()
     # Plan of the placer thread, until `decided` says that it was made in time.
@@ -96,7 +97,7 @@ class TrainFunction(keras_function.KerasFunction):
       other.retire()
       return
     self._courses, self._course = other._courses, other._course
-    self._course.instead = None  # The pass calls this function anew.
+    self._course.instead = None  # `note_placed` sets it again.
     self._origins = other._origins
     self._settings, self._seen = other._settings, other._seen
     self._batch_size = other._batch_size
@@ -271,7 +272,7 @@ class TrainFunction(keras_function.KerasFunction):
     return self._xla is xla.Handling.COMPARED
 
   def _is_certain(self, plan: plan_lib.FitPlan) -> bool:
-    """Whether the step is placed in any case: by a user's wish, or to fit."""
+    """Whether the step is placed in any case: see `may_stay`, `has_decided`."""
     return not plan.may_stay or (self._settings is not None and
                                  self._settings.has_decided)
 

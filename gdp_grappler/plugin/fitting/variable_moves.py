@@ -57,9 +57,9 @@ def claim(devices: Sequence[tuple[Any, str]],
           owner: Any) -> list[tuple[Any, str]]:
   """Leaves out variables that stay because of another function.
 
-  The function is the step of another model, which has claimed them, or XLA
-  compiles it for one device. The variables of the result belong to the owner
-  until `release`, and so do those that stay for XLA.
+  That function is the step of another model, which has claimed the variables,
+  or a function that XLA compiles for one device. Variables of the result belong
+  to the owner until `release`, and so do variables that stay for XLA.
 
   Args:
     devices: Results of `movable`, each with a device.
