@@ -87,7 +87,7 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
     for column, device in enumerate(cluster.devices):
       measured = self.profile.of(device.name, device.type)
       if measured is not None:
-        known = rows >= 0
+        known = self._known(rows, graph, measured)
         result[known, column] = measured.workspace_bytes[rows[known]]
     return result
 
