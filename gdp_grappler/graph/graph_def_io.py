@@ -154,7 +154,7 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
                                            freedom.holds)
   frames = frames_lib.analyse(nodes, raw_edges, flops,
                               lambda tensor: properties.shape(*tensor),
-                              trip_count)
+                              trip_count, calls_lib.numbers(called))
   assumed += frames.assumed
   copied = tensor_lists.copied(types, raw_edges)
   _fill_lists(table, frames, shared_lists, copied, starts, tensor_bytes,

@@ -253,6 +253,16 @@ class Calls:
                     _element_type(graph.element_types, flops))
 
 
+def numbers(called: Mapping[int, CallCost]) -> dict[values_lib.Tensor, float]:
+  """The outputs of calls that are known numbers.
+
+  Args:
+    called: The cost of each call, by op.
+  """
+  return {(op, output): value for op, call in called.items()
+          for output, value in enumerate(call.values) if value is not None}
+
+
 def _argument(
     nodes: Sequence[node_def_pb2.NodeDef], inputs: Mapping[int,
                                                            list[tuple[int,

@@ -51,7 +51,8 @@ class Frames:
     exits: (NextIteration, Exit) ops. They replace the edges from NextIteration
       to Merge: an Exit waits for the last iteration.
     assumed: Names of the loops whose number of iterations is unknown.
-    values: Evaluator of tensors; None if there is no control flow.
+    values: Evaluator of tensors; None if there is no control flow and no call
+      whose result is a known number.
   """
 
   executions: np.ndarray
@@ -83,7 +84,8 @@ def describe_assumed(names: Sequence[str], trip_count: float) -> str:
 def analyse(nodes: Sequence[node_def_pb2.NodeDef],
             edges: Sequence[tuple[int, int, int]], flops: np.ndarray,
             shape_of: Callable[[values_lib.Tensor], Sequence[int] | None],
-            trip_count: float = assumptions.DEFAULT_TRIP_COUNT) -> Frames:
+            trip_count: float = assumptions.DEFAULT_TRIP_COUNT,
+            numbers: Mapping[values_lib.Tensor, float] | None = None) -> Frames:
   """Finds loops and conditions. In a malformed graph, all ops run once.
 
   Args:
@@ -93,11 +95,13 @@ def analyse(nodes: Sequence[node_def_pb2.NodeDef],
     shape_of: Function that returns the shape of a tensor; None if unknown.
     trip_count: Iterations of loops whose number the graph does not tell. If
       such loops are nested, this is the product of their iterations.
+    numbers: Results of calls that are known numbers.
   """
   once = Frames(np.ones(len(nodes)))
-  if not any(node.op in op_kinds.CONTROL_FLOW for node in nodes):
+  if not numbers and not any(node.op in op_kinds.CONTROL_FLOW
+                             for node in nodes):
     return once
-  analysis = _Analysis(nodes, edges, shape_of)
+  analysis = _Analysis(nodes, edges, shape_of, numbers)
   if not analysis.well_formed:
     return once
   return analysis.result(flops, trip_count)
@@ -106,10 +110,10 @@ def analyse(nodes: Sequence[node_def_pb2.NodeDef],
 class _Analysis:
   """Visits all ops in topological order, then computes executions."""
 
-  def __init__(
-      self, nodes: Sequence[node_def_pb2.NodeDef],
-      edges: Sequence[tuple[int, int, int]],
-      shape_of: Callable[[values_lib.Tensor], Sequence[int] | None]) -> None:
+  def __init__(self, nodes: Sequence[node_def_pb2.NodeDef],
+               edges: Sequence[tuple[int, int, int]],
+               shape_of: Callable[[values_lib.Tensor], Sequence[int] | None],
+               numbers: Mapping[values_lib.Tensor, float] | None) -> None:
     self._nodes = nodes
     self._types = [node.op.removeprefix('Ref') for node in nodes]
     self._inputs: list[list[tuple[int, int]]] = [[] for _ in nodes]
@@ -119,7 +123,7 @@ class _Analysis:
         self._inputs[target].append((source, output))
       if not self._carried(source, target):
         self._forward[target].append((source, output))
-    self._values = values_lib.Values(nodes, self._inputs, shape_of)
+    self._values = values_lib.Values(nodes, self._inputs, shape_of, numbers)
     self._frames = [_Frame(-1, '', 0)]
     self._numbers: dict[tuple[int, str], int] = {}
     self._frame_of = [0] * len(nodes)

@@ -44,19 +44,24 @@ class Values:
 
   def __init__(self, nodes: Sequence[node_def_pb2.NodeDef],
                inputs: Sequence[Sequence[Tensor]],
-               shape_of: Callable[[Tensor], Sequence[int] | None]) -> None:
+               shape_of: Callable[[Tensor], Sequence[int] | None],
+               numbers: Mapping[Tensor, float] | None = None) -> None:
     """Initializes Values.
 
     Args:
       nodes: [N], NodeDefs.
       inputs: [N], data inputs of each op.
       shape_of: Function that returns the shape of a tensor; None if unknown.
+      numbers: Results of calls that are known numbers.
     """
     self._nodes = nodes
     self._inputs = inputs
     self._shape_of = shape_of
     self._types = [node.op.removeprefix('Ref') for node in nodes]
-    self._known: dict[Tensor, arithmetic.Value | None] = {}
+    self._known: dict[Tensor, arithmetic.Value | None] = {
+        tensor: arithmetic.Value(np.array(number, np.float64))
+        for tensor, number in (numbers or {}).items()
+    }
     self._trips: dict[int, arithmetic.Value | None] = {}
     self._loop_conds: Mapping[int, int] = {}
     self._frames: Sequence[int] = ()

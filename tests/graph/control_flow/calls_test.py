@@ -167,6 +167,19 @@ def test_a_limit_that_depends_on_a_shape_is_known():
   assert flops == pytest.approx(7 * 2 * 8 * 16 * 16, rel=.1) and not said
 
 
+def test_a_number_that_a_call_in_a_call_returns_is_known():
+  """So the gradient of a loop in a function ran the default number."""
+
+  def make():
+    count = tf.function(lambda: tf.while_loop(lambda i: i < 7, lambda i:
+                                              (i + 1,), [0])[0])
+    limit = tf.function(lambda: count() + 0)()
+    return _loop(lambda: limit)
+
+  flops, said = _told(make)
+  assert flops == pytest.approx(7 * 2 * 8 * 16 * 16, rel=.1) and not said
+
+
 def test_an_argument_with_one_element_keeps_its_shape():
 
   def make():
