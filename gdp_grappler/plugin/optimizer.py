@@ -124,8 +124,8 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   outcome = _with_note(outcome, '; '.join(filter(None, notes)))
   if settings.batch_size is None and source.leaves_sizes_open():
     return _with_note(
-        outcome, 'its batches are not known, '
-        f'{assumptions.DEFAULT_BATCH_SIZE} is assumed')
+        outcome, f'batches of {assumptions.DEFAULT_BATCH_SIZE} are assumed; '
+        "'batch_size' sets their size")
   return outcome
 
 

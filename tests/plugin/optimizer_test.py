@@ -236,7 +236,7 @@ def test_an_assumed_batch_is_said(size, said):
     shape.dim.add().size = dim
   outcome = optimizer.optimize(_source(*nodes),
                                dataclasses.replace(_RANDOM, batch_size=size))
-  assert ('batches are not known, 32 is assumed' in outcome.message) == said
+  assert ('batches of 32 are assumed' in outcome.message) == said
 
 
 def test_conflicting_pins_are_an_error():
