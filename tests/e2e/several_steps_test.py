@@ -13,6 +13,12 @@ def test_results_are_those_without_placement(program, name):
   assert program.results[name]['equal']
 
 
+def test_losses_of_outputs_are_those_without_placement(keras_3):
+  """A single step knew the size of its batch, which Keras' loop did not."""
+  assert keras_3.results['of_two_shapes']['equal']
+  assert len(keras_3.results['of_two_shapes']['devices']) > 1
+
+
 @pytest.mark.parametrize('name', ['uneven_guarded', 'threads'])
 def test_results_in_keras_3_are_those_without_placement(keras_3, name):
   assert keras_3.results[name]['equal']

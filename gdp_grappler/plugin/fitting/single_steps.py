@@ -7,8 +7,10 @@ devices. Keras 3 makes no loop if the batches come from Python.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import Any, Callable, Iterator
+import weakref
 
 import tensorflow as tf
 
@@ -25,8 +27,32 @@ from gdp_grappler.plugin.fitting import keras_function
 WHY_NOT_PLANNED = (
     'with steps_per_execution above 1, only fit searches for a placement. Call '
     'fit before train_on_batch, or compile with steps_per_execution=1')
-# Keras 3's name of the loop.
-_LOOP = 'multi_step_on_iterator'
+# Keras 3's names of the loop and of its step.
+_LOOP, _STEP = 'multi_step_on_iterator', 'one_step_on_data'
+
+
+@dataclasses.dataclass
+class Batches:
+  """The remaining batches of an iterator of `tf.data`, for single steps.
+
+  Attributes:
+    iterator: The iterator.
+    first: The first batch, as an optional. A batch whose step was cancelled
+      stays the first one.
+  """
+
+  iterator: tf.data.Iterator
+  first: tf.experimental.Optional
+
+  def __iter__(self) -> Iterator[Any]:
+    while self.first.has_value():
+      yield tf.nest.map_structure(_without_optional, self.first.get_value())
+      self.first = self.iterator.get_next_as_optional()
+
+
+def _without_optional(value: Any) -> Any:
+  """Returns what Keras passes to a step in place of a part of a batch."""
+  return None if isinstance(value, tf.experimental.Optional) else value
 
 
 class SingleSteps:
@@ -43,6 +69,9 @@ class SingleSteps:
       model: A Keras model.
     """
     self.model = model
+    # Traces of the step by the trace of the loop that runs them. A search takes
+    # milliseconds.
+    self._traces = weakref.WeakKeyDictionary[Any, Any]()
 
   @property
   def per_call(self) -> int:
@@ -65,6 +94,42 @@ class SingleSteps:
     return (hasattr(self.model.steps_per_execution, 'assign') and
             (self.per_call > 1 or is_auto))
 
+  def run(self, function: Callable[..., Any], data: Any) -> Any:
+    """Calls a train function, or runs its steps one by one.
+
+    A batch has a shape, but the shape in Keras' loop may be unknown. A step may
+    compute something else if it knows the shape. So single steps run the trace
+    that is in the loop.
+
+    Args:
+      function: The train function of Keras.
+      data: `Batches` for single steps. The function gets any other data.
+
+    Returns:
+      The result of the function, or of the last step.
+    """
+    if not isinstance(data, Batches):
+      return function(data)
+    is_eager = tf.config.functions_run_eagerly()
+    step = None if is_eager else self._in_loop(function, data.iterator)
+    if step is None:
+      return function(iter(data))
+    for _, batch in zip(range(self.per_call), data):
+      result = step(batch)
+    return result
+
+  def _in_loop(self, function: Callable[..., Any], iterator: Any) -> Any:
+    """Returns the trace of the step in Keras' loop; None without a loop."""
+    loop = _loop(function, iterator)
+    if loop is None:
+      return None
+    if loop not in self._traces:
+      traces = captures.concrete_functions(function)
+      self._traces[loop] = next(
+          (trace for name, trace in traces.items()
+           if _STEP in name and loop.graph._is_function(name)), None)
+    return self._traces[loop]
+
 
 def can_leave_loop(function: Callable[..., Any], iterator: Any) -> bool:
   """Whether the steps of a loop may run one by one.
@@ -78,24 +143,30 @@ def can_leave_loop(function: Callable[..., Any], iterator: Any) -> bool:
     function: The train function of Keras.
     iterator: An iterator of `tf.data`.
   """
-  loop = next((each for each in captures.functions(function)
-               if getattr(each.python_function, '__name__', '') == _LOOP), None)
+  loop = _loop(function, iterator)
   if loop is None:
     return False
-  graph_def = loop.get_concrete_function(iterator).graph.as_graph_def()
+  graph_def = loop.graph.as_graph_def()
   nodes = itertools.chain(graph_def.node,
                           *(f.node_def for f in graph_def.library.function))
   return not any(map(pins.draws_from_a_stream, nodes))
 
 
-def batches(iterator: Any) -> Iterator[Any]:
-  """Returns the remaining batches as a Python iterator.
+def _loop(function: Callable[..., Any], iterator: Any) -> Any:
+  """Returns the trace of Keras' loop for an iterator; None without a loop."""
+  return next((each.get_concrete_function(iterator)
+               for each in captures.functions(function)
+               if getattr(each.python_function, '__name__', '') == _LOOP), None)
+
+
+def batches(iterator: Any) -> Any:
+  """Returns the remaining batches of an iterator of `tf.data`.
 
   A step that finds no batch has already increased the step counter. So this
   function reads the first batch before a step begins.
 
   Args:
-    iterator: An iterator of `tf.data` or of Python.
+    iterator: An iterator. If it is not one of `tf.data`, it is returned.
 
   Raises:
     StopIteration: the iterator of `tf.data` is at its end.
@@ -105,13 +176,7 @@ def batches(iterator: Any) -> Iterator[Any]:
   first = iterator.get_next_as_optional()
   if not first.has_value():
     raise StopIteration
-  return _from(first, iterator)
-
-
-def _from(batch: Any, iterator: Any) -> Iterator[Any]:
-  while batch.has_value():
-    yield batch.get_value()
-    batch = iterator.get_next_as_optional()
+  return Batches(iterator, first)
 
 
 def of_a_loop(source: source_graph.SourceGraph,

@@ -125,8 +125,9 @@ class TrainFunction(keras_function.KerasFunction):
     steps: dict[phases.Phase, Callable[[Any], Any]] = {
         phases.Phase.LOOKING: self._looking_step,
         phases.Phase.PLANNING: self._planning_step,
-        phases.Phase.TIMING: self._timed_step, phases.Phase.STOCK: self._stock,
-        phases.Phase.PREPARED: self._function,
+        phases.Phase.TIMING: self._timed_step,
+        phases.Phase.STOCK: lambda it: self._steps.run(self._stock, it),
+        phases.Phase.PREPARED: lambda it: self._steps.run(self._function, it),
         phases.Phase.ONE_BY_ONE: self._placeable_step
     }
     return steps[phase or self._phase](iterator)
@@ -294,9 +295,9 @@ class TrainFunction(keras_function.KerasFunction):
   def _planning_step(self, iterator: Any) -> Any:
     batches = replay.Replay(
         single_steps.batches(iterator) if self._has_loop else iterator)
-    first = batches.first()
-    result, was_cancelled = self._canceller.run(lambda: self._function(first),
-                                                at_once=self._is_compared)
+    result, was_cancelled = self._canceller.run(
+        lambda: self._placeable_step(batches.first()),
+        at_once=self._is_compared)
     plan = self._course.plan
     if plan is not None and self._would_guard(plan):
       self._compare(plan)
@@ -316,8 +317,8 @@ class TrainFunction(keras_function.KerasFunction):
 
   def _placeable_step(self, iterator: Any) -> Any:
     """Runs the steps of a call one by one."""
-    return self._function(
-        single_steps.batches(iterator) if self._has_loop else iterator)
+    data = single_steps.batches(iterator) if self._has_loop else iterator
+    return self._steps.run(self._function, data)
 
   def _timed_step(self, iterator: Any) -> Any:
     course = self._course

@@ -49,6 +49,24 @@ def switched():
   return results + [relocated.fit(model)], relocated.weights(model)
 
 
+def of_two_shapes():
+  """Fits batches of one size, then batches whose size Keras does not know."""
+  keras.utils.set_random_seed(0)
+  inputs = layers.Input((8,))
+  hidden = layers.Dense(16, 'relu')(inputs)
+  model = keras.Model(
+      inputs, {name: layers.Dense(1, name=name)(hidden) for name in 'ab'})
+  model.compile('sgd', {'a': 'mse', 'b': 'mae'}, steps_per_execution=3)
+  data = tf.data.Dataset.from_tensor_slices((X, {'a': Y, 'b': -Y}))
+  # Keras weights the losses of outputs by the size, if it knows the size.
+  results = [
+      model.fit(each, verbose=0).history
+      for each in (data.batch(16, drop_remainder=True), data.batch(16))
+  ]
+  relocated.note(model)
+  return results, relocated.weights(model)
+
+
 def by_chance():
   """Runs steps that draw numbers from a stream, which stay in the loop."""
 
@@ -114,7 +132,8 @@ def threads():
 def main():
   results = {}
   # The guard times no loop, and threads are no matter of Keras.
-  guarded, alone = ((), ()) if _LEGACY else ((uneven,), (threads,))
+  guarded, alone = ((), ()) if _LEGACY else ((uneven,), (of_two_shapes,
+                                                         threads))
   for guard in (False, True):
     option = {**common.RANDOM, 'guard': guard}
     for program in guarded if guard else (uneven, switched, by_chance, *alone):

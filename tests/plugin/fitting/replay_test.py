@@ -1,6 +1,7 @@
 import tensorflow as tf
 
 from gdp_grappler.plugin.fitting import replay
+from gdp_grappler.plugin.fitting import single_steps
 from helpers import strategies
 
 
@@ -15,11 +16,12 @@ def test_nothing_was_taken():
   assert list(replay.Replay(iter([1, 2])).again()) == [1, 2]
 
 
-def test_iterators_in_graphs_are_handed_on():
+def test_what_keeps_its_batches_is_handed_on():
   iterator = iter(tf.data.Dataset.range(2))
-  batches = replay.Replay(iterator)
-  assert batches.first() is iterator
-  assert batches.again() is iterator
+  for each in (iterator, single_steps.batches(iterator)):
+    batches = replay.Replay(each)
+    assert batches.first() is each
+    assert batches.again() is each
 
 
 def test_an_iterator_of_a_strategy_is_not_read_in_python():

@@ -68,20 +68,26 @@ def test_a_loop_that_stays_says_so_and_that_its_plan_does_not_apply():
 
 def _looping(step):
   """Steps as Keras puts them into a loop."""
-  one_step = tf.function(step)
+
+  @tf.function(reduce_retracing=True)
+  def one_step_on_data(data):
+    return step(data)
 
   @tf.function
   def multi_step_on_iterator(iterator):
     for _ in tf.range(2):
-      one_step(next(iterator))
+      one_step_on_data(next(iterator))
 
   def function(iterator):
     if isinstance(iterator, tf.data.Iterator):
-      multi_step_on_iterator(iterator)
-    else:
-      one_step(next(iterator))
+      return multi_step_on_iterator(iterator)
+    return [one_step_on_data(batch) for _, batch in zip(range(2), iterator)][-1]
 
   return function
+
+
+def _steps():
+  return single_steps.SingleSteps(types.SimpleNamespace(steps_per_execution=2))
 
 
 def _with_noise(x):
@@ -113,8 +119,48 @@ def test_a_step_that_was_looked_at_in_its_loop_is_not_traced_again():
   function = _looping(step)
   iterator = iter(tf.data.Dataset.from_tensor_slices([1., 2.]))
   assert single_steps.can_leave_loop(function, iterator)
-  function(single_steps.batches(iterator))
+  _steps().run(function, single_steps.batches(iterator))
   assert len(traces) == 1
+
+
+def _static_size(x):
+  return tf.constant(-1 if x.shape[0] is None else x.shape[0])
+
+
+def test_a_single_step_knows_the_shape_that_its_loop_knows():
+  """It ran an earlier trace for batches of its size, so losses changed."""
+  data, steps = tf.data.Dataset.range(8), _steps()
+  function = _looping(_static_size)
+  for drop_remainder, size in ((True, 2), (False, -1), (True, 2)):
+    iterator = iter(data.batch(2, drop_remainder))
+    assert steps.run(function, single_steps.batches(iterator)) == size
+    assert next(iterator).numpy().tolist() == [4, 5]
+
+
+def test_single_steps_run_op_by_op_if_the_user_wants_it():
+  sizes = []
+  function = _looping(lambda x: sizes.append(x.shape[0]) or x)
+  iterator = iter(tf.data.Dataset.range(4).batch(2))
+  tf.config.run_functions_eagerly(True)
+  try:
+    _steps().run(function, single_steps.batches(iterator))
+  finally:
+    tf.config.run_functions_eagerly(False)
+  assert sizes == [2, 2]
+
+
+def test_what_is_missing_in_a_batch_is_none():
+  """A step whose batch has no weights, say, gets None from Keras."""
+  empty = tf.experimental.Optional.empty(tf.TensorSpec([2]))
+  data = tf.data.Dataset.from_tensors((1., empty))
+  (_, missing), = single_steps.batches(iter(data))
+  assert missing is None
+
+
+def test_the_batch_of_a_step_that_was_cancelled_comes_again():
+  batches = single_steps.batches(iter(tf.data.Dataset.range(3)))
+  assert [int(x) for _, x in zip(range(2), batches)] == [0, 1]
+  assert [int(x) for x in batches] == [1, 2]
 
 
 def test_batches_come_to_python():
