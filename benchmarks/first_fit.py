@@ -26,7 +26,6 @@ between two comments of a page in Markdown.
 from __future__ import annotations
 
 import argparse
-import functools
 import itertools
 import logging
 import re
@@ -39,6 +38,7 @@ import keras
 import tensorflow as tf
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
+from benchmarks import part_times
 from benchmarks import plugin
 from benchmarks import tables
 from gdp_grappler import environment
@@ -57,6 +57,13 @@ _LAYERS = 60  # Dense layers of the model, unless given.
 _DEVICES = 'one CPU', 'two CPUs'
 _STEPS = 1, 2  # Steps of a `fit`, unless given.
 _Row = dict[str, Any]
+# TensorFlow waits for this package from a call of the pass or of Keras' train
+# function on. The time of TensorFlow's own functions inside such a call does
+# not count.
+_PARTS: dict[str, Sequence[part_times.Function]] = {
+    'ours': [(host.Host, 'answer'), (keras_function.KerasFunction, '__call__')],
+    'theirs': [(polymorphic_function.Function, '__call__')],
+}
 
 
 def measure(devices: str, steps: int, num_layers: int,
@@ -71,60 +78,22 @@ def measure(devices: str, steps: int, num_layers: int,
   """
   if devices == 'two CPUs':
     plugin.cut_cpu(2)
-  said, ours = _Said(), _OurSeconds()
+  said = _Said()
   logging.getLogger('gdp_grappler').addHandler(said)
-  if on:
-    ours.install()
-    tf.config.optimizer.set_experimental_options(
-        {'gdp_placement': {'cache': False}})
-  model = _model(num_layers)
-  model.compile('adam', 'mse', steps_per_execution=steps, jit_compile=False)
-  x = tf.ones((steps * _BATCH, _UNITS))
-  start = time.process_time()
-  model.fit(x, x, batch_size=_BATCH, verbose=0)
-  return {
-      'cpu_s': time.process_time() - start, 'ours_s': ours.seconds,
-      'said_s': said.spent_s, 'traces': model.traces
-  }
-
-
-class _OurSeconds:
-  """Processor seconds of all threads while TensorFlow waits for this package.
-
-  TensorFlow waits from a call of the pass or of Keras' train function on. The
-  time of TensorFlow's own functions inside such a call does not count.
-  """
-
-  def __init__(self) -> None:
-    self.seconds = 0.
-    self._is_ours, self._since = False, 0.
-
-  def install(self) -> None:
-    """Clocks the functions of this process."""
-    self._clock(host.Host, 'answer', True)
-    self._clock(keras_function.KerasFunction, '__call__', True)
-    self._clock(polymorphic_function.Function, '__call__', False)
-
-  def _clock(self, cls: type, name: str, is_ours: bool) -> None:
-    stock = getattr(cls, name)
-
-    @functools.wraps(stock)
-    def clocked(*args: Any, **kwargs: Any) -> Any:
-      outer = self._enter(is_ours)
-      try:
-        return stock(*args, **kwargs)
-      finally:
-        self._enter(outer)
-
-    setattr(cls, name, clocked)
-
-  def _enter(self, is_ours: bool) -> bool:
-    """Counts from now on if `is_ours`; returns whether it counted before."""
-    now = time.process_time()
-    if self._is_ours:
-      self.seconds += now - self._since
-    outer, self._is_ours, self._since = self._is_ours, is_ours, now
-    return outer
+  # The clocks come before the option, because the option keeps `Host.answer`.
+  with part_times.clocked(_PARTS if on else {'ours': []}) as seconds:
+    if on:
+      tf.config.optimizer.set_experimental_options(
+          {'gdp_placement': {'cache': False}})
+    model = _model(num_layers)
+    model.compile('adam', 'mse', steps_per_execution=steps, jit_compile=False)
+    x = tf.ones((steps * _BATCH, _UNITS))
+    start = time.process_time()
+    model.fit(x, x, batch_size=_BATCH, verbose=0)
+    return {
+        'cpu_s': time.process_time() - start, 'ours_s': seconds['ours'],
+        'said_s': said.spent_s, 'traces': model.traces
+    }
 
 
 class _Said(logging.Handler):

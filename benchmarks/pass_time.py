@@ -17,14 +17,13 @@ import ctypes
 import logging
 import statistics
 import sys
-import time
-import types
-from typing import Any, Sequence
+from typing import Sequence
 
 import tensorflow as tf
 from tensorflow.python.eager import context
 
 from benchmarks import dense_step
+from benchmarks import part_times
 from benchmarks import plugin
 from benchmarks import tables
 from gdp_grappler import native
@@ -37,27 +36,10 @@ _HEAD = ('ops', 'first', 'cached', 'refining, CPU s', 'all else, CPU s')
 _LAYERS = (100, 400, 800, 1500, 5600)  # Layers of the models, unless given.
 _REPEATS = 5  # Cached passes. The result is their median.
 _DEVICES = 4  # Logical CPUs.
-
-
-class _Clocked:
-  """Replaces a function of a module, and adds up its processor seconds."""
-
-  def __init__(self, module: types.ModuleType, name: str) -> None:
-    """Replaces the function."""
-    self.seconds = 0.
-    self._function = getattr(module, name)
-    setattr(module, name, self)
-
-  def __call__(self, *args: Any, **kwargs: Any) -> Any:
-    start = time.process_time()
-    try:
-      return self._function(*args, **kwargs)
-    finally:
-      self.seconds += time.process_time() - start
-
-
-_PLACING = _Clocked(optimizer, 'optimize')
-_REFINING = _Clocked(staged_search, 'search')
+_PARTS: dict[str, Sequence[part_times.Function]] = {
+    'refining': [(staged_search, 'search')],
+    'other': [(optimizer, 'optimize')],
+}
 
 
 def _pass_ms() -> float:
@@ -70,8 +52,9 @@ def _pass_ms() -> float:
 def _measure(num_layers: int) -> dict[str, float]:
   step, x = dense_step.make(num_layers), tf.ones((8, dense_step.UNITS))
   context.enable_graph_collection()
-  before, _PLACING.seconds, _REFINING.seconds = _pass_ms(), 0., 0.
-  step(x)
+  before = _pass_ms()
+  with part_times.clocked(_PARTS) as seconds:
+    step(x)
   first = _pass_ms() - before
   tf.identity(1.)
   graphs = context.export_run_metadata().function_graphs
@@ -86,8 +69,7 @@ def _measure(num_layers: int) -> dict[str, float]:
   return {
       'ops': ops, 'first_s': first / 1e3,
       'cached_s': statistics.median(cached) / 1e3,
-      'refining_cpu_s': _REFINING.seconds,
-      'other_cpu_s': _PLACING.seconds - _REFINING.seconds
+      **{f'{part}_cpu_s': s for part, s in seconds.items()}
   }
 
 

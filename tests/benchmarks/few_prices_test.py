@@ -36,14 +36,16 @@ def test_what_the_policy_costs_is_told_by_part(capsys):
 
 
 def test_clocks_count_a_function_within_another_once(monkeypatch):
-  owner = types.SimpleNamespace(outer=lambda: owner.inner(), inner=lambda: 7)
+  owner = types.SimpleNamespace(outer=lambda: owner.middle(),
+                                middle=lambda: owner.inner(), inner=lambda: 7)
   part_times = benchmarks.module('part_times')
   # Each look at the clock is a second after the one before.
   clock = types.SimpleNamespace(process_time=itertools.count().__next__)
   monkeypatch.setattr(part_times, 'time', clock)
   before = owner.inner
-  with part_times.clocked({'a': [(owner, 'outer')],
-                           'b': [(owner, 'inner')]}) as s:
+  with part_times.clocked(
+      {'a': [(owner, 'outer'), (owner, 'inner')],
+       'b': [(owner, 'middle')]}) as s:
     assert owner.outer() == 7
-  assert s == {'a': 2, 'b': 1}
+  assert s == {'a': 3, 'b': 2}
   assert owner.inner is before

@@ -25,34 +25,6 @@ def test_both_ways_trace_the_same_and_ours_is_a_part(tmp_path):
   assert 0 < row['ours_s'] < row['on_s'] and row['said_s'] > 0
 
 
-def test_what_tensorflow_takes_within_ours_is_not_ours(monkeypatch):
-  now = [0.]
-  monkeypatch.setattr(first_fit.time, 'process_time', lambda: now[0])
-
-  class Calls:
-
-    def ours(self):
-      now[0] += 1
-      self.theirs()
-      now[0] += 2
-
-    def theirs(self):
-      now[0] += 10
-      self.inner()
-
-    def inner(self):
-      now[0] += 4
-
-  clock = first_fit._OurSeconds()
-  clock._clock(Calls, 'ours', True)
-  clock._clock(Calls, 'theirs', False)
-  clock._clock(Calls, 'inner', True)
-  Calls().ours()
-  now[0] += 100
-  Calls().theirs()
-  assert clock.seconds == 1 + 4 + 2 + 4
-
-
 def test_lines_of_several_graphs_are_added_up():
   said = first_fit._Said()
   for line in ('a: left; 20 ms spent', 'b: 3 ms (simulated)',

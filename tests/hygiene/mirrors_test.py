@@ -30,6 +30,7 @@ bin/commands/simulate bin/gdp_given_test
 bin/commands/verify api/verifying_test
 evaluation/costs/cost_model contracts/cost_model_contract_test
 evaluation/calibrating/calibrating_worker evaluation/calibrating/calibrator_test
+evaluation/calibrating/card evaluation/calibrating/calibrator_test
 evaluation/calibrating/exchange evaluation/calibrating/calibrator_test
 evaluation/calibrating/inputs evaluation/calibrating/suite_test
 evaluation/calibrating/kernel_times evaluation/calibrating/host_figures_test

@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-import types
 from typing import Any, Callable, Iterator, Sequence, TypeVar
 
 import numpy as np
+import tensorflow as tf
 
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -100,25 +100,18 @@ class Bench:
     return config
 
   @contextlib.contextmanager
-  def session(self, tf: types.ModuleType) -> Iterator[Any]:
-    """A session on the current graph."""
-    with tf.compat.v1.Session(config=self.config()) as session:
-      yield session
-
-  @contextlib.contextmanager
-  def built(self, tf: types.ModuleType,
-            build: Callable[[inputs.Inputs], _T]) -> Iterator[tuple[Any, _T]]:
+  def built(self, build: Callable[[inputs.Inputs],
+                                  _T]) -> Iterator[tuple[Any, _T]]:
     """A session with initialized inputs, and the result of `build`.
 
     Args:
-      tf: TensorFlow.
       build: Function that builds the graph, on the calibrated device.
     """
     with tf.Graph().as_default():
-      make = inputs.Inputs(tf, self.on_gpu)
+      make = inputs.Inputs(self.on_gpu)
       with tf.device(self.name()):
         result = build(make)
-      with self.session(tf) as session:
+      with tf.compat.v1.Session(config=self.config()) as session:
         session.run([v.initializer for v in make.variables])
         yield session, result
 

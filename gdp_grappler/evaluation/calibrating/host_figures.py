@@ -8,8 +8,9 @@ alternates between two devices.
 from __future__ import annotations
 
 import statistics
-import types
 from typing import Any, Callable, Sequence
+
+import tensorflow as tf
 
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.evaluation.calibrating import clocks
@@ -26,22 +27,21 @@ _LARGE_HOPS = 4  # Copies of the large tensor to another device.
 Figures = dict[str, float]
 
 
-def ops(tf: types.ModuleType, bench: clocks.Bench, ahead: int) -> Figures:
+def ops(bench: clocks.Bench, ahead: int) -> Figures:
   """Times ops that launch kernels, ops that launch none, and small kernels.
 
   Args:
-    tf: TensorFlow.
     bench: Devices and settings.
     ahead: Result of `kernel_times.products_ahead`.
   """
   device = [bench.name()]
   empty_s, *whole_s = _steps(
-      tf, bench, lambda make: [
+      bench, lambda make: [
           [_end(make, 'NoOp')],
           [_chain(make, device, _OPS, _launching)],
-          _star(tf, make, device[0], _OPS, _launching),
+          _star(make, device[0], _OPS, _launching),
           [_chain(make, device, _OPS, _passing)],
-          _star(tf, make, device[0], _OPS, _passing),
+          _star(make, device[0], _OPS, _passing),
           _convolutions(make),
       ])
   each = [max(0., s - empty_s) / _OPS for s in whole_s[:-1]]
@@ -51,32 +51,31 @@ def ops(tf: types.ModuleType, bench: clocks.Bench, ahead: int) -> Figures:
       'cudnn_op_s': max(0., whole_s[-1] - empty_s) / _COPIES
   }
   if bench.device.asynchronous:
-    small_s = _small_kernel_s(tf, bench, ahead)
+    small_s = _small_kernel_s(bench, ahead)
     result['small_kernel_s'] = small_s
-    kernel_s = _traced_kernel_s(tf, bench)
+    kernel_s = _traced_kernel_s(bench)
     result['gap_s'] = (min(small_s, device_figures.CARD_LAUNCH['gap_s'])
                        if kernel_s is None else max(0., small_s - kernel_s))
   return result
 
 
-def side_by_side(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
+def side_by_side(bench: clocks.Bench) -> Figures:
   """Times launches on all logical devices of the card in parallel."""
   if bench.logical < 2:
     return {}
   empty_s, all_s = _steps(
-      tf, bench,
-      lambda make: [[_end(make, 'NoOp')],
-                    [
-                        _chain(make, [bench.name(i)], _OPS, _launching)
-                        for i in range(bench.logical)
-                    ]])
+      bench, lambda make: [[_end(make, 'NoOp')],
+                           [
+                               _chain(make, [bench.name(i)], _OPS, _launching)
+                               for i in range(bench.logical)
+                           ]])
   return {
       'side_by_side_op_s': max(0., all_s - empty_s) / (_OPS * bench.logical),
       'side_by_side_devices': float(bench.logical)
   }
 
 
-def hops(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
+def hops(bench: clocks.Bench) -> Figures:
   """Times hops from device to device, without and with kernels before them."""
   result = {}
   pairs = {'host_hop_s': bench.host}
@@ -85,17 +84,17 @@ def hops(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
   if bench.other_card:
     pairs['card_hop_s'] = bench.other_card
   for name, other in pairs.items():
-    result[name] = _hop_s(tf, bench, other, _launching)
+    result[name] = _hop_s(bench, other, _launching)
     # Only the card computes products, which would take too long on the CPU.
     there = _launching if other == bench.host else None
-    result[f'busy_{name}'] = _hop_s(tf, bench, other, _behind(bench.busy_rows),
+    result[f'busy_{name}'] = _hop_s(bench, other, _behind(bench.busy_rows),
                                     there)
   if bench.logical > 1:
-    result['copy_issue_s'] = _copy_issue_s(tf, bench)
+    result['copy_issue_s'] = _copy_issue_s(bench)
   return result
 
 
-def links(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
+def links(bench: clocks.Bench) -> Figures:
   """Measures bytes per second of large tensors."""
   here, host = bench.name(), bench.host
   pairs = {
@@ -106,14 +105,14 @@ def links(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
     pairs['between_devices_bytes_per_s'] = here, bench.name(1)
   if bench.other_card:
     pairs['between_cards_bytes_per_s'] = here, bench.other_card
-  rates = {n: _bytes_per_s(tf, bench, *ends) for n, ends in pairs.items()}
+  rates = {n: _bytes_per_s(bench, *ends) for n, ends in pairs.items()}
   return {name: rate for name, rate in rates.items() if rate}
 
 
-def _steps(tf: types.ModuleType, bench: clocks.Bench,
-           build: Callable[[inputs.Inputs], Sequence[Any]]) -> list[float]:
+def _steps(bench: clocks.Bench, build: Callable[[inputs.Inputs],
+                                                Sequence[Any]]) -> list[float]:
   """Seconds of steps of one graph; `build` returns lists of targets."""
-  with bench.built(tf, build) as (session, targets):
+  with bench.built(build) as (session, targets):
     return clocks.quick([session.make_callable(list(t)) for t in targets],
                         bench.deadline)
 
@@ -139,9 +138,9 @@ def _behind(rows: int) -> Callable[[inputs.Inputs, Any], Any]:
     # All products on a device share their matrices.
     left, right = make.floats(rows, rows), make.floats(rows, rows)
     make.begin()
-    with make.after([x.op]):
+    with tf.control_dependencies([x.op]):
       busy = make.ops.MatMul(a=left, b=right)
-    with make.after([busy.op]):
+    with tf.control_dependencies([busy.op]):
       return _launching(make, x)
 
   return step
@@ -160,7 +159,7 @@ def _chain(make: inputs.Inputs, devices: Sequence[str], count: int,
   return last.op
 
 
-def _star(tf: types.ModuleType, make: inputs.Inputs, device: str, count: int,
+def _star(make: inputs.Inputs, device: str, count: int,
           step: Callable[..., Any]) -> list[Any]:
   """`count` ops that all read one tensor."""
   with tf.device(device):
@@ -179,34 +178,32 @@ def _convolutions(make: inputs.Inputs) -> list[Any]:
   ]
 
 
-def _small_kernel_s(tf: types.ModuleType, bench: clocks.Bench,
-                    ahead: int) -> float:
+def _small_kernel_s(bench: clocks.Bench, ahead: int) -> float:
   """Seconds from one small kernel to the next on a busy stream."""
 
   def build(make: inputs.Inputs) -> list[list[Any]]:
     busy = kernel_times.products(make, ahead).op
     with tf.control_dependencies([busy]):
-      small = _star(tf, make, bench.name(), _HOPS, _launching)
+      small = _star(make, bench.name(), _HOPS, _launching)
     return [[busy], [busy, *small]]
 
-  alone_s, with_s = _steps(tf, bench, build)
+  alone_s, with_s = _steps(bench, build)
   return max(0., with_s - alone_s) / (_HOPS + 1)
 
 
-def _traced_kernel_s(tf: types.ModuleType, bench: clocks.Bench) -> float | None:
+def _traced_kernel_s(bench: clocks.Bench) -> float | None:
   """Seconds of a small kernel in the trace; None if there is none."""
 
   def build(make: inputs.Inputs) -> Any:
     return _chain(make, [bench.name()], _HOPS, _launching)
 
-  with bench.built(tf, build) as (session, last):
+  with bench.built(build) as (session, last):
     session.run(last)
-    found = traces.kernel_seconds(tf, session, [last], bench.name())
+    found = traces.kernel_seconds(session, [last], bench.name())
   return statistics.median(found.values()) if found else None
 
 
-def _hop_s(tf: types.ModuleType, bench: clocks.Bench, other: str,
-           step: Callable[..., Any],
+def _hop_s(bench: clocks.Bench, other: str, step: Callable[..., Any],
            there: Callable[..., Any] | None = None) -> float:
   """Seconds of a hop, without the ops at its ends."""
 
@@ -215,11 +212,11 @@ def _hop_s(tf: types.ModuleType, bench: clocks.Bench, other: str,
     return [[_chain(make, devices, _HOPS, step, there)]
             for devices in ([here, other], [here, here])]
 
-  apart_s, together_s = _steps(tf, bench, build)
+  apart_s, together_s = _steps(bench, build)
   return max(0., apart_s - together_s) / _HOPS
 
 
-def _copy_issue_s(tf: types.ModuleType, bench: clocks.Bench) -> float:
+def _copy_issue_s(bench: clocks.Bench) -> float:
   """Additional seconds of an op whose output goes to another device."""
 
   def build(make: inputs.Inputs) -> list[list[Any]]:
@@ -230,12 +227,11 @@ def _copy_issue_s(tf: types.ModuleType, bench: clocks.Bench) -> float:
       read = [make.ops.Identity(input=x).op for x in sent]
     return [[x.op for x in sent], read]
 
-  stay_s, go_s = _steps(tf, bench, build)
+  stay_s, go_s = _steps(bench, build)
   return max(0., go_s - stay_s) / _COPIES
 
 
-def _bytes_per_s(tf: types.ModuleType, bench: clocks.Bench, source: str,
-                 target: str) -> float | None:
+def _bytes_per_s(bench: clocks.Bench, source: str, target: str) -> float | None:
   """Rate of a large tensor; None if it takes no longer than a small one."""
 
   def trip(make: inputs.Inputs, elements: int) -> Any:
@@ -252,7 +248,7 @@ def _bytes_per_s(tf: types.ModuleType, bench: clocks.Bench, source: str,
 
   large = _LARGE_BYTES // 4
   short_s, long_s = _steps(
-      tf, bench, lambda make: [[trip(make, _SMALL)], [trip(make, large)]])
+      bench, lambda make: [[trip(make, _SMALL)], [trip(make, large)]])
   if long_s <= short_s:
     return None
   return _LARGE_BYTES * _LARGE_HOPS / (long_s - short_s)

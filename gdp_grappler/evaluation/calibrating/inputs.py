@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import types
 from typing import Any, Iterator, Sequence
+
+import tensorflow as tf
 
 
 class Inputs:
@@ -26,16 +27,14 @@ class Inputs:
     variables: All variables, which the caller has to initialize.
   """
 
-  def __init__(self, tf: types.ModuleType, on_gpu: bool) -> None:
+  def __init__(self, on_gpu: bool) -> None:
     """Begins without tensors.
 
     Args:
-      tf: TensorFlow.
       on_gpu: Whether the ops run on a GPU.
     """
     self.ops = tf.raw_ops
     self.data_format = 'NCHW' if on_gpu else 'NHWC'
-    self._tf = tf
     self._known: dict[tuple[Any, ...], Any] = {}
     self._count: collections.Counter[tuple[Any, ...]] = collections.Counter()
     self._place = ''
@@ -55,9 +54,9 @@ class Inputs:
 
   def variable(self, *shape: int) -> Any:
     """A new variable, which ops may change."""
-    result = self._tf.compat.v1.Variable(
-        lambda: self._tf.raw_ops.RandomUniform(shape=self.shape(
-            shape), dtype=self._tf.float32), use_resource=True, trainable=False)
+    result = tf.compat.v1.Variable(
+        lambda: tf.raw_ops.RandomUniform(shape=self.shape(
+            shape), dtype=tf.float32), use_resource=True, trainable=False)
     self.variables.append(result)
     return result
 
@@ -65,35 +64,31 @@ class Inputs:
   def on(self, device: str) -> Iterator[None]:
     """A context for a device, whose tensors other devices do not share."""
     before, self._place = self._place, device
-    with self._tf.device(device):
+    with tf.device(device):
       yield
     self._place = before
 
-  def after(self, made: Sequence[Any]) -> Any:
-    """A context whose ops wait for the given ops."""
-    return self._tf.control_dependencies(made)
-
   def rows(self, count: int, most: int) -> Any:
     """int32 [count] from 0 to most - 1, on the device."""
-    scaled = self.floats(count) * self._tf.constant(float(most))
-    limit = self._tf.constant(float(most - 1))
-    return self._tf.cast(self._tf.minimum(scaled, limit), self._tf.int32)
+    scaled = self.floats(count) * tf.constant(float(most))
+    limit = tf.constant(float(most - 1))
+    return tf.cast(tf.minimum(scaled, limit), tf.int32)
 
   def filled(self, value: int, count: int) -> Any:
     """int32 [count], on the host."""
-    return self._tf.constant([value] * count, self._tf.int32)
+    return tf.constant([value] * count, tf.int32)
 
   def shape(self, dims: Sequence[int]) -> Any:
     """int32 [R], on the host."""
-    return self._tf.constant(list(dims), self._tf.int32)
+    return tf.constant(list(dims), tf.int32)
 
   def scalar(self, value: int) -> Any:
     """int32 [], on the host."""
-    return self._tf.constant(value, self._tf.int32)
+    return tf.constant(value, tf.int32)
 
   def constant(self, value: float) -> Any:
     """float32 []."""
-    return self._tf.constant(value, self._tf.float32)
+    return tf.constant(value, tf.float32)
 
   def image(self, batch: int, side: int, channels: int) -> tuple[int, ...]:
     """Shape of square images in `data_format`."""
@@ -120,14 +115,14 @@ class Inputs:
   @property
   def none(self) -> Any:
     """float32 [0]."""
-    return self._tf.constant([], self._tf.float32)
+    return tf.constant([], tf.float32)
 
   @property
   def half(self) -> Any:
     """The float type of 16 bits for which all devices have kernels."""
-    return self._tf.float16
+    return tf.float16
 
   @property
   def float(self) -> Any:
     """float32."""
-    return self._tf.float32
+    return tf.float32

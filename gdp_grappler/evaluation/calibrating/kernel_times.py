@@ -10,8 +10,9 @@ products alone.
 from __future__ import annotations
 
 import dataclasses
-import types
 from typing import Any, Sequence
+
+import tensorflow as tf
 
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import calibration as calibration_lib
@@ -40,6 +41,8 @@ _MOST_COPIES = 40
 _LONGEST_S = .03
 # Largest share of the memory for inputs and outputs of one op.
 _MEMORY_SHARE = .2
+# Sizes of an op type, as in `suite.Kind`.
+_Sizes = Sequence[tuple[int, ...]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,14 +55,14 @@ class _Size:
   copies: int
 
 
-def products_ahead(tf: types.ModuleType, bench: clocks.Bench) -> int:
+def products_ahead(bench: clocks.Bench) -> int:
   """Number of products that keep the device busy while ops are launched.
 
   It is 0 on a synchronous device, where the launch of an op runs it.
   """
   if not bench.device.asynchronous:
     return 0
-  with bench.built(tf, probes) as (session, ends):
+  with bench.built(probes) as (session, ends):
     return long_enough(session, ends, bench.deadline)
 
 
@@ -83,13 +86,11 @@ def long_enough(session: Any, ends: Sequence[Any],
   return min(_MOST_PRODUCTS, 1 + int(_AHEAD_S / one_s))
 
 
-def of_kind(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
-            sizes: Sequence[tuple[int, ...]],
+def of_kind(bench: clocks.Bench, kind: suite.Kind, sizes: _Sizes,
             ahead: int) -> tuple[list[calibration_lib.Kernel], list[str]]:
   """Times some sizes of an op type.
 
   Args:
-    tf: TensorFlow.
     bench: Devices and settings.
     kind: The op type.
     sizes: Some sizes of the op type.
@@ -98,9 +99,9 @@ def of_kind(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
   Returns:
     The measured kernels, and a line with the reason for each other size.
   """
-  chosen, left_out = _chosen(tf, bench, kind, sizes)
+  chosen, left_out = _chosen(bench, kind, sizes)
   result = []
-  for size, found in zip(chosen, _seconds(tf, bench, kind, chosen, ahead)):
+  for size, found in zip(chosen, _seconds(bench, kind, chosen, ahead)):
     if isinstance(found, str):
       left_out.append(f'{kind.op_type} {_label(size.size)}: {found}')
     else:
@@ -110,14 +111,14 @@ def of_kind(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
   return result, left_out
 
 
-def _chosen(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
-            sizes: Sequence[tuple[int, ...]]) -> tuple[list[_Size], list[str]]:
+def _chosen(bench: clocks.Bench, kind: suite.Kind,
+            sizes: _Sizes) -> tuple[list[_Size], list[str]]:
   """Sizes to measure, and a line with the reason for each other size.
 
   An op is measured if it has a kernel, fits into memory and is estimated to
   end soon.
   """
-  graph, names = _described(tf, bench, kind, sizes)
+  graph, names = _described(bench, kind, sizes)
   chosen, left_out = [], []
   column = op_graph.DEVICE_TYPES.index(bench.kind)
   index = {name: i for i, name in enumerate(graph.names)}
@@ -140,14 +141,12 @@ def _chosen(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
   return chosen, left_out
 
 
-def _described(
-    tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
-    sizes: Sequence[tuple[int,
-                          ...]]) -> tuple[op_graph.OpGraph, tuple[str, ...]]:
+def _described(bench: clocks.Bench, kind: suite.Kind,
+               sizes: _Sizes) -> tuple[op_graph.OpGraph, tuple[str, ...]]:
   """A graph with one op of each size, and the names of these ops."""
   names = []
   with tf.Graph().as_default() as graph:
-    make = inputs.Inputs(tf, bench.on_gpu)
+    make = inputs.Inputs(bench.on_gpu)
     for size in sizes:
       make.begin()
       names.append(_op(kind.build(make, *size)()).name)
@@ -156,22 +155,22 @@ def _described(
   return graph_def_io.read(source), tuple(names)
 
 
-def _seconds(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
-             chosen: Sequence[_Size], ahead: int) -> list[float | str]:
+def _seconds(bench: clocks.Bench, kind: suite.Kind, chosen: Sequence[_Size],
+             ahead: int) -> list[float | str]:
   """Seconds of one op of each size, or the reason why there are none."""
   if not chosen:
     return []
 
   def build(make: inputs.Inputs) -> tuple[list[Any], list[list[Any]]]:
     before = [products(make, ahead).op] if ahead else []
-    return before, [_copies(tf, make, kind, size, before) for size in chosen]
+    return before, [_copies(make, kind, size, before) for size in chosen]
 
-  with bench.built(tf, build) as (session, (before, copies)):
-    return [_of_one(tf, bench, session, before, members) for members in copies]
+  with bench.built(build) as (session, (before, copies)):
+    return [_of_one(bench, session, before, members) for members in copies]
 
 
-def _of_one(tf: types.ModuleType, bench: clocks.Bench, session: Any,
-            before: Sequence[Any], copies: Sequence[Any]) -> float | str:
+def _of_one(bench: clocks.Bench, session: Any, before: Sequence[Any],
+            copies: Sequence[Any]) -> float | str:
   """Seconds of one of some copies, or the reason why there are none."""
   if bench.deadline.passed:
     return calibration_lib.NO_TIME
@@ -187,8 +186,8 @@ def _of_one(tf: types.ModuleType, bench: clocks.Bench, session: Any,
   return seconds if seconds > 0 else 'lost in noise'
 
 
-def _copies(tf: types.ModuleType, make: inputs.Inputs, kind: suite.Kind,
-            size: _Size, before: Sequence[Any]) -> list[Any]:
+def _copies(make: inputs.Inputs, kind: suite.Kind, size: _Size,
+            before: Sequence[Any]) -> list[Any]:
   """Copies of an op of one size, which wait for other ops."""
   make.begin()
   build = kind.build(make, *size.size)
@@ -202,7 +201,7 @@ def products(make: inputs.Inputs, count: int, after: Sequence[Any] = ()) -> Any:
   The first product waits for the ops in `after`.
   """
   left, last = make.floats(_PRODUCT, _PRODUCT), make.floats(_PRODUCT, _PRODUCT)
-  with make.after(after):
+  with tf.control_dependencies(after):
     for _ in range(count):
       last = make.ops.MatMul(a=left, b=last)
   return last

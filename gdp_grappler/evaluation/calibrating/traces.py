@@ -8,21 +8,18 @@ the op that launched the kernel. Times are whole microseconds, rounded down.
 from __future__ import annotations
 
 import collections
-import types
 from typing import Any, Sequence
 
 
-def kernel_seconds(tf: types.ModuleType, session: Any, targets: Sequence[Any],
+def kernel_seconds(session: Any, targets: Sequence[Any],
                    device: str) -> dict[str, float]:
   """Seconds of each node's kernels in one traced step; {} without records.
 
   Args:
-    tf: TensorFlow.
     session: Session whose graph has run before.
     targets: Ops or tensors to run.
     device: End of the device's full name, such as '/device:GPU:0'.
   """
-  del tf
   from tensorflow.core.protobuf import config_pb2
   options = config_pb2.RunOptions(trace_level=config_pb2.RunOptions.FULL_TRACE)
   metadata = config_pb2.RunMetadata()

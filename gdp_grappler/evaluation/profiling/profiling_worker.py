@@ -152,7 +152,7 @@ def _record(tf: types.ModuleType, setup: Setup) -> Recording:
     untimed: tuple[int, ...] = ()
     if setup.on_gpu and not seconds.any():
       how = ONE_BY_ONE
-      seconds, untimed = _one_by_one_s(tf, alone, setup, executions, deadline)
+      seconds, untimed = _one_by_one_s(alone, setup, executions, deadline)
     complete = not (untimed and deadline.passed)
   empty_step_s, chain_visit_s = _overheads(tf, setup)
   return Recording(step_s, empty_step_s, disturbed, chain_visit_s, seconds,
@@ -160,7 +160,7 @@ def _record(tf: types.ModuleType, setup: Setup) -> Recording:
 
 
 def _one_by_one_s(
-    tf: types.ModuleType, session: Any, setup: Setup, executions: np.ndarray,
+    session: Any, setup: Setup, executions: np.ndarray,
     deadline: deadlines.Deadline) -> tuple[np.ndarray, tuple[int, ...]]:
   """[N] seconds of ops that are not in the trace, and indices of untimed ops.
 
@@ -185,7 +185,7 @@ def _one_by_one_s(
       if op.device == setup.device
   }
   names = [n for n in setup.op_names if n in there & nodes]
-  found = single_ops.seconds(tf, session, names, setup.device, deadline)
+  found = single_ops.seconds(session, names, setup.device, deadline)
   once = np.array([found.get(name, 0.) for name in setup.op_names])
   types = {op.name: op.type for op in session.graph.get_operations()}
   launching = {n for n in names if single_ops.launches_kernels(types[n])}

@@ -15,10 +15,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-import types
 from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
+import tensorflow as tf
 
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import device_figures
@@ -36,6 +36,8 @@ _MOST_OF_A_CHUNK = 40
 _COPIES = 16  # Copies of an op that run in a row.
 _LEAST_S = 1e-8  # Least seconds of an op that launches a kernel.
 _ROUNDS = 3  # Timed runs of each step, of which the shortest counts.
+# Values of tensors, by name.
+_Values = Mapping[str, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,28 +60,26 @@ class _Distinct:
     return sum(_size_bytes(t) for t in self.inputs)
 
 
-def seconds(tf: types.ModuleType, session: Any, names: Sequence[str],
-            device: str, deadline: deadlines.Deadline) -> dict[str, float]:
+def seconds(session: Any, names: Sequence[str], device: str,
+            deadline: deadlines.Deadline) -> dict[str, float]:
   """Seconds of each node that could be timed, without the gap between kernels.
 
   Args:
-    tf: TensorFlow.
     session: Session whose graph is initialized and placed.
     names: Nodes to be timed, the most important first.
     device: Full name of the nodes' device.
     deadline: Deadline; nodes that are not timed by then have no result.
   """
   kinds = _distinct(session.graph, names)
-  known = _small_values(tf, session, kinds)
+  known = _small_values(session, kinds)
   kinds = [kind for kind in kinds if _can_be_made(kind, known)]
-  products = _products_ahead(tf, device, deadline)
+  products = _products_ahead(device, deadline)
   result: dict[str, float] = {}
   for chunk in _chunks(kinds):
     if deadline.passed:
       break
     for kind, found in zip(chunk,
-                           _timed(tf, chunk, known, device, products,
-                                  deadline)):
+                           _timed(chunk, known, device, products, deadline)):
       if found is not None:
         result.update(dict.fromkeys(kind.names, found))
   return result
@@ -130,8 +130,7 @@ def _plain(node: Any) -> Any:
   return result
 
 
-def _small_values(tf: types.ModuleType, session: Any,
-                  kinds: Sequence[_Distinct]) -> Mapping[str, np.ndarray]:
+def _small_values(session: Any, kinds: Sequence[_Distinct]) -> _Values:
   """Values of inputs that are small integers, by the name of the tensor.
 
   Tensors in a loop, or in a branch that is not taken, have no value.
@@ -155,7 +154,7 @@ def _is_small_integer(tensor: Any) -> bool:
           count <= _MOST_ELEMENTS)
 
 
-def _can_be_made(kind: _Distinct, known: Mapping[str, np.ndarray]) -> bool:
+def _can_be_made(kind: _Distinct, known: _Values) -> bool:
   """Whether all inputs are known or can be synthetic."""
   return all(
       t.name in known or t.dtype.base_dtype.name == 'resource' and _variable(t)
@@ -198,15 +197,14 @@ def _chunks(kinds: Sequence[_Distinct]) -> Iterator[list[_Distinct]]:
     yield chunk
 
 
-def _timed(tf: types.ModuleType, chunk: Sequence[_Distinct],
-           known: Mapping[str, np.ndarray], device: str, products: int,
-           deadline: deadlines.Deadline) -> list[float | None]:
+def _timed(chunk: Sequence[_Distinct], known: _Values, device: str,
+           products: int, deadline: deadlines.Deadline) -> list[float | None]:
   """Seconds of each distinct op; None for an op that could not be timed."""
   with tf.Graph().as_default():
-    makers, make = _Makers(tf, known), inputs_lib.Inputs(tf, True)
+    makers, make = _Makers(known), inputs_lib.Inputs(True)
     with tf.device(device):
       steps = [
-          _step(tf, kind, f'gdp_{number}', makers, make, products)
+          _step(kind, f'gdp_{number}', makers, make, products)
           for number, kind in enumerate(chunk)
       ]
     with tf.compat.v1.Session(config=_config()) as session:
@@ -215,23 +213,23 @@ def _timed(tf: types.ModuleType, chunk: Sequence[_Distinct],
       except tf.errors.OpError:  # For example, the inputs exceed the memory.
         return [None] * len(chunk)
       return [
-          None if deadline.passed else _difference_s(tf, session, busy, copies)
+          None if deadline.passed else _difference_s(session, busy, copies)
           for busy, copies in steps
       ]
 
 
-def _step(tf: types.ModuleType, kind: _Distinct, prefix: str, makers: _Makers,
+def _step(kind: _Distinct, prefix: str, makers: _Makers,
           make: inputs_lib.Inputs,
           products: int) -> tuple[list[Any], list[Any]]:
   """The last of the products, and the copies of an op, which wait for it."""
   given = [makers.make(t, n) for n, t in enumerate(kind.inputs)]
-  first = _copied(tf, kind, f'{prefix}_first', given, 1)
+  first = _copied(kind, f'{prefix}_first', given, 1)
   make.begin()
   busy = kernel_times.products(make, products, first)
-  return [busy.op], _copied(tf, kind, prefix, given, _COPIES, busy)
+  return [busy.op], _copied(kind, prefix, given, _COPIES, busy)
 
 
-def _difference_s(tf: types.ModuleType, session: Any, before: Sequence[Any],
+def _difference_s(session: Any, before: Sequence[Any],
                   copies: Sequence[Any]) -> float | None:
   """Seconds of a copy; None if it failed, or if its time is lost in noise."""
   import time
@@ -256,8 +254,7 @@ def _difference_s(tf: types.ModuleType, session: Any, before: Sequence[Any],
   return max(difference_s / len(copies) - gap_s, _LEAST_S)
 
 
-def _copied(tf: types.ModuleType, kind: _Distinct, prefix: str,
-            given: Sequence[Any], count: int,
+def _copied(kind: _Distinct, prefix: str, given: Sequence[Any], count: int,
             busy: Any | None = None) -> list[Any]:
   """Copies of an op on synthetic inputs, which wait for the tensor `busy`."""
   fed = {f'in_{i}:0': tensor for i, tensor in enumerate(given)}
@@ -278,15 +275,13 @@ def _copied(tf: types.ModuleType, kind: _Distinct, prefix: str,
 class _Makers:
   """Makes synthetic inputs; ops share inputs of one type and shape."""
 
-  def __init__(self, tf: types.ModuleType, known: Mapping[str,
-                                                          np.ndarray]) -> None:
+  def __init__(self, known: _Values) -> None:
     """Begins without inputs.
 
     Args:
-      tf: TensorFlow.
       known: Values of tensors by name, which are used as they are.
     """
-    self._tf, self._known = tf, known
+    self._known = known
     self._made: dict[tuple[Any, ...], Any] = {}
 
   def make(self, tensor: Any, ordinal: int) -> Any:
@@ -295,22 +290,22 @@ class _Makers:
     Inputs of one op have different ordinals, so that they are not shared.
     """
     if tensor.name in self._known:
-      with self._tf.device('/device:CPU:0'):
-        return self._tf.constant(self._known[tensor.name], tensor.dtype)
+      with tf.device('/device:CPU:0'):
+        return tf.constant(self._known[tensor.name], tensor.dtype)
     variable = _variable(tensor) if (tensor.dtype.base_dtype
-                                     == self._tf.resource) else None
+                                     == tf.resource) else None
     dtype, shape = variable or (tensor.dtype.base_dtype, tensor.shape)
-    dims = self._tf.TensorShape(shape).as_list()
-    key = (self._tf.as_dtype(dtype), *dims, ordinal)
+    dims = tf.TensorShape(shape).as_list()
+    key = (tf.as_dtype(dtype), *dims, ordinal)
     if key not in self._made:
-      self._made[key] = self._new(self._tf.as_dtype(dtype), dims)
+      self._made[key] = self._new(tf.as_dtype(dtype), dims)
     made = self._made[key]
     return made.handle if variable else self._value(made, tensor.dtype)
 
   def _new(self, dtype: Any, dims: list[int]) -> Any:
-    kept = dtype if dtype.is_floating else self._tf.int64
-    return self._tf.compat.v1.Variable(lambda: self._tf.ones(dims, kept),
-                                       use_resource=True, trainable=False)
+    kept = dtype if dtype.is_floating else tf.int64
+    return tf.compat.v1.Variable(lambda: tf.ones(dims, kept), use_resource=True,
+                                 trainable=False)
 
   def _value(self, variable: Any, dtype: Any) -> Any:
     """The variable's value, cast from int64 if integers are wanted.
@@ -319,14 +314,13 @@ class _Makers:
     """
     value = variable.read_value()
     dtype = dtype.base_dtype
-    return value if value.dtype == dtype else self._tf.cast(value, dtype)
+    return value if value.dtype == dtype else tf.cast(value, dtype)
 
 
-def _products_ahead(tf: types.ModuleType, device: str,
-                    deadline: deadlines.Deadline) -> int:
+def _products_ahead(device: str, deadline: deadlines.Deadline) -> int:
   """Number of products that take longer than the launches of all copies."""
   with tf.Graph().as_default(), tf.device(device):
-    ends = kernel_times.probes(inputs_lib.Inputs(tf, True))
+    ends = kernel_times.probes(inputs_lib.Inputs(True))
     with tf.compat.v1.Session(config=_config()) as session:
       session.run(tf.compat.v1.global_variables_initializer())
       return kernel_times.long_enough(session, ends, deadline)

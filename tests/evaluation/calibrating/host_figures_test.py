@@ -40,15 +40,15 @@ def _bench(monkeypatch):
   monkeypatch.setattr(host_figures, '_OPS', 400)
 
   @contextlib.contextmanager
-  def session(self, tf_):
-    del self
-    _Session.graphs.append(tf_.compat.v1.get_default_graph())
+  def session(config):
+    del config
+    _Session.graphs.append(tf.compat.v1.get_default_graph())
     yield _Session()
 
   def quick(steps, unused_deadline=None):
     return [_needed(_Session.graphs[-1], step()) * 1e-6 for step in steps]
 
-  monkeypatch.setattr(clocks.Bench, 'session', session)
+  monkeypatch.setattr(tf.compat.v1, 'Session', session)
   monkeypatch.setattr(clocks, 'quick', quick)
   return clocks.Bench(presets.preset('1xH100').devices[1], 4, 2)
 
@@ -76,7 +76,7 @@ def _check_kernels():
 
 def test_ops_of_chains_and_stars(bench, monkeypatch):
   monkeypatch.setattr(host_figures, '_traced_kernel_s', lambda *_: None)
-  found = host_figures.ops(tf, bench, 3)
+  found = host_figures.ops(bench, 3)
   assert found['launching_op_s'] == pytest.approx(1e-6, rel=.01)
   assert found['other_op_s'] == pytest.approx(1e-6, rel=.01)
   assert found['cudnn_op_s'] == pytest.approx(1e-6, rel=.05)
@@ -88,12 +88,12 @@ def test_ops_of_chains_and_stars(bench, monkeypatch):
 
 def test_the_gap_is_what_the_card_says_is_no_kernel(bench, monkeypatch):
   monkeypatch.setattr(host_figures, '_traced_kernel_s', lambda *_: 4e-7)
-  found = host_figures.ops(tf, bench, 3)
+  found = host_figures.ops(bench, 3)
   assert found['gap_s'] == pytest.approx(found['small_kernel_s'] - 4e-7)
 
 
 def test_four_parts_side_by_side(bench):
-  found = host_figures.side_by_side(tf, bench)
+  found = host_figures.side_by_side(bench)
   assert found['side_by_side_devices'] == 4
   assert found['side_by_side_op_s'] == pytest.approx(1e-6, rel=.01)
   devices = {op.device for op in _Session.graphs[-1].get_operations()}
@@ -102,7 +102,7 @@ def test_four_parts_side_by_side(bench):
 
 
 def test_hops_within_the_card_to_another_and_to_the_host(bench):
-  found = host_figures.hops(tf, bench)
+  found = host_figures.hops(bench)
   assert set(found) == {
       'hop_s', 'busy_hop_s', 'card_hop_s', 'busy_card_hop_s', 'host_hop_s',
       'busy_host_hop_s', 'copy_issue_s'
@@ -116,20 +116,20 @@ def test_hops_within_the_card_to_another_and_to_the_host(bench):
 
 
 def test_links_of_every_kind(bench):
-  host_figures.links(tf, bench)
+  host_figures.links(bench)
   assert len(_Session.graphs) == 4
   _check_kernels()
 
 
 def test_no_second_part_and_no_second_card(bench):
   alone = clocks.Bench(bench.device, 1)
-  assert not host_figures.side_by_side(tf, alone)
-  assert set(host_figures.hops(tf, alone)) == {'host_hop_s', 'busy_host_hop_s'}
+  assert not host_figures.side_by_side(alone)
+  assert set(host_figures.hops(alone)) == {'host_hop_s', 'busy_host_hop_s'}
 
 
 def test_copies_run_behind_products_and_are_as_many_as_are_counted(bench):
-  found, left_out = kernel_times.of_kind(tf, bench, _MUL,
-                                         ((1 << 8,), (1 << 16,)), 3)
+  found, left_out = kernel_times.of_kind(bench, _MUL, ((1 << 8,), (1 << 16,)),
+                                         3)
   assert not left_out
   assert [k.seconds for k in found] == [pytest.approx(1e-6)] * 2
   graph = _Session.graphs[-1]
@@ -141,7 +141,7 @@ def test_copies_run_behind_products_and_are_as_many_as_are_counted(bench):
 
 
 def test_what_is_too_large_or_has_no_kernel_is_left_out(bench):
-  _, left_out = kernel_times.of_kind(tf, bench, _MUL, ((1 << 30,),), 3)
+  _, left_out = kernel_times.of_kind(bench, _MUL, ((1 << 30,),), 3)
   assert left_out == ['Mul 1073741824: needs more memory']
 
 
@@ -156,20 +156,20 @@ def test_a_size_that_fails_is_left_out_and_the_others_are_not(
     return quick(steps, deadline)
 
   monkeypatch.setattr(clocks, 'quick', failing)
-  found, left_out = kernel_times.of_kind(tf, bench, _MUL,
-                                         ((1 << 8,), (1 << 16,)), 3)
+  found, left_out = kernel_times.of_kind(bench, _MUL, ((1 << 8,), (1 << 16,)),
+                                         3)
   assert left_out == ['Mul 256: no memory'] and len(found) == 1
 
 
 def test_without_time_sizes_are_left_out(bench):
   late = dataclasses.replace(bench, deadline=deadlines.within(0.))
-  found, left_out = kernel_times.of_kind(tf, late, _MUL, ((1 << 8,),), 3)
+  found, left_out = kernel_times.of_kind(late, _MUL, ((1 << 8,),), 3)
   assert not found and left_out == ['Mul 256: no time left']
 
 
 def test_as_many_products_as_outlast_the_launches(bench):
   # A product takes 1 us more than none by the clock of this test.
-  assert kernel_times.products_ahead(tf, bench) == 500
+  assert kernel_times.products_ahead(bench) == 500
 
 
 def test_all_of_it_runs_on_a_cpu_that_is_said_to_run_ahead(monkeypatch):
@@ -178,9 +178,9 @@ def test_all_of_it_runs_on_a_cpu_that_is_said_to_run_ahead(monkeypatch):
       presets.preset('cpu').devices[0], launch='asynchronous', slots=1,
       copy_s=0., copy_bytes_per_s=None)
   bench = clocks.Bench(device, 2)
-  assert 1 <= kernel_times.products_ahead(tf, bench) <= 500
-  found = host_figures.ops(tf, bench, 3)
+  assert 1 <= kernel_times.products_ahead(bench) <= 500
+  found = host_figures.ops(bench, 3)
   # A CPU tells nothing of streams: the gap is what is assumed, or less.
   assert 0 <= found['gap_s'] <= found['small_kernel_s']
-  kernels_, _ = kernel_times.of_kind(tf, bench, _MUL, ((1 << 12,),), 3)
+  kernels_, _ = kernel_times.of_kind(bench, _MUL, ((1 << 12,),), 3)
   assert len(kernels_) <= 1

@@ -26,7 +26,7 @@ def _graph_of(kind, on_gpu=True):
   """A graph with one op of each size, as on a card, and these ops."""
   made = []
   with tf.Graph().as_default() as graph, tf.device(_GPU):
-    make = inputs.Inputs(tf, on_gpu)
+    make = inputs.Inputs(on_gpu)
     for size in kind.sizes:
       make.begin()
       op = kind.build(make, *size)()

@@ -28,4 +28,4 @@ def test_a_cpu_tells_nothing_of_streams():
   with tf.Graph().as_default():
     target = tf.tanh(tf.ones([3])).op
     with tf.compat.v1.Session() as session:
-      assert not traces.kernel_seconds(tf, session, [target], '/device:CPU:0')
+      assert not traces.kernel_seconds(session, [target], '/device:CPU:0')

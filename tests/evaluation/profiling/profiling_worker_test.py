@@ -142,7 +142,7 @@ def test_an_op_without_a_time_is_no_op_of_zero_seconds(monkeypatch):
   setup = types.SimpleNamespace(op_names=names, device=_GPU, target='',
                                 devices=(_GPU, _GPU, _GPU, _CPU))
   seconds, untimed = profiling_worker._one_by_one_s(
-      tf, types.SimpleNamespace(graph=graph), setup, np.array([1, 1, 3, 1]),
+      types.SimpleNamespace(graph=graph), setup, np.array([1, 1, 3, 1]),
       deadlines.NEVER)
   assert seconds.tolist() == [0, 0, 6, 0] and untimed == (1,)
 
@@ -151,4 +151,4 @@ def test_a_gpu_of_a_server_needs_a_trace():
   """Its ops were once timed in a session of this process, which lacks it."""
   setup = types.SimpleNamespace(target='grpc://there:1')
   with pytest.raises(ValueError, match='grpc://there:1 has no kernels'):
-    profiling_worker._one_by_one_s(tf, None, setup, np.ones(0), deadlines.NEVER)
+    profiling_worker._one_by_one_s(None, setup, np.ones(0), deadlines.NEVER)

@@ -34,7 +34,7 @@ def _seconds(build, deadline=deadlines.NEVER):
     names = [op.name for op in graph.get_operations()]
     with tf1.Session() as session:
       session.run(tf1.global_variables_initializer())
-      return single_ops.seconds(tf, session, names, _CPU, deadline)
+      return single_ops.seconds(session, names, _CPU, deadline)
 
 
 def _net():
@@ -53,8 +53,8 @@ def _steps(monkeypatch):
   """(ops before the copies, copies) of each distinct op of `_net`."""
   result = []
 
-  def keep(tf_, session, before, copies):
-    del tf_, session
+  def keep(session, before, copies):
+    del session
     result.append((before, copies))
 
   monkeypatch.setattr(single_ops, '_products_ahead', lambda *_: 3)
@@ -67,7 +67,7 @@ def _steps(monkeypatch):
     names = [op.name for op in graph.get_operations()]
     with tf1.Session(config=two) as session:
       session.run(tf1.global_variables_initializer())
-      single_ops.seconds(tf, session, names, _OTHER, deadlines.NEVER)
+      single_ops.seconds(session, names, _OTHER, deadlines.NEVER)
   return result
 
 
@@ -117,7 +117,7 @@ def test_products_ahead_are_as_many_as_outlast_the_launches(monkeypatch):
     return [1e-3, 1e-3 + 8 * 6e-4]  # Of 1 and 9 products.
 
   monkeypatch.setattr(clocks, 'quick', quick)
-  assert single_ops._products_ahead(tf, _CPU, deadlines.NEVER) == 5
+  assert single_ops._products_ahead(_CPU, deadlines.NEVER) == 5
 
 
 def test_ops_that_are_alike_take_the_same():
@@ -176,7 +176,7 @@ def test_a_time_that_is_lost_in_noise_is_unknown(monkeypatch):
   clock = itertools.count(step=1e-3)
   monkeypatch.setattr('time.perf_counter', lambda: next(clock))
   session = types.SimpleNamespace(make_callable=lambda ops: lambda: None)
-  assert single_ops._difference_s(tf, session, [], [None]) is None
+  assert single_ops._difference_s(session, [], [None]) is None
 
 
 @pytest.mark.parametrize('each_s, without_s', [(3e-6, 1.1e-6), (1e-6, 1e-8)])
@@ -193,7 +193,7 @@ def test_the_gap_is_no_part_of_the_seconds(monkeypatch, each_s, without_s):
     return step
 
   session = types.SimpleNamespace(make_callable=make_callable)
-  found = single_ops._difference_s(tf, session, ['busy'], ['copy'] * 4)
+  found = single_ops._difference_s(session, ['busy'], ['copy'] * 4)
   assert device_figures.CARD_LAUNCH['gap_s'] == 1.9e-6
   assert found == pytest.approx(without_s)
 
