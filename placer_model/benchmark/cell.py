@@ -11,6 +11,7 @@ from typing import Any, Mapping, Sequence, TYPE_CHECKING
 import numpy as np
 
 from gdp_grappler import deadlines
+from gdp_grappler import digests
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
@@ -28,6 +29,7 @@ from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.search.edges import edge_selection
+from gdp_grappler.placers.simple import single_device
 from gdp_grappler.problems import rewards
 from placer_model.benchmark import clocks
 from placer_model.benchmark import loading
@@ -41,6 +43,9 @@ OK, OOM = 'ok', 'oom'
 # INFEASIBLE: the placer reports that it has no placement. FAILED: the cell has
 # no result for any other reason.
 INFEASIBLE, FAILED = 'infeasible', 'failed'
+# Fields that come from the run of a placement.
+_OF_STEP = ('status', 'step_time_s', 'spread_s', 'over_bound', 'peak_bytes',
+            'missing_bytes')
 # Largest number of points of a curve, about the pixels of a picture.
 _MOST_POINTS = 500
 
@@ -52,14 +57,15 @@ class IllegalPlacementError(errors.GdpError):
 def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
         simulator: simulator_lib.Simulator,
         plan_path: pathlib.Path) -> dict[str, Any]:
-  """Runs a placer, prices its placement, and writes the plan.
+  """Runs a placer, prices its placement, and writes the plans.
 
   Args:
     loaded: The task.
     settings: Settings of the run.
     name: Name of the placer.
     simulator: Simulator of the task's cluster, with the task's cost model.
-    plan_path: File for the placement.
+    plan_path: File for the placement. A placement whose step is shorter with
+      control edges gets the file `ordered_plan` of it.
 
   Returns:
     The fields of the cell's record.
@@ -68,14 +74,17 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
     GdpError: the placer cannot place, or violated a rule of the graph.
   """
   with _Evaluators(loaded, settings, simulator) as evaluator:
-    # Imports and the loading of a policy do not count as search.
+    # Imports, the loading of a policy and the start of processes do not count
+    # as search.
     placer = registry.create(name)
+    _start(evaluator, loaded)
     budget_s = settings.budget_s(name)
     clock = clocks.CLOCKS[settings.clock]
     recorder = recording_evaluator.Recorder(
-        robust_evaluator.objective(_in_time(evaluator, budget_s)), clock)
-    problem = placer_lib.Problem(loaded.graph, loaded.cluster, recorder,
-                                 settings.seed, loaded.expert_devices, budget_s,
+        robust_evaluator.objective(evaluator), clock)
+    problem = placer_lib.Problem(loaded.graph, loaded.cluster,
+                                 _in_time(recorder, budget_s), settings.seed,
+                                 loaded.expert_devices, budget_s,
                                  simulator=simulator, clock=clock)
     start = clock()
     proposals = best_of.proposals_of(placer, problem)
@@ -85,13 +94,34 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
     placement = proposals[0]
     plan_path.parent.mkdir(parents=True, exist_ok=True)
     plan.save(str(plan_path), loaded.graph, placement)
-    result = _price(loaded, evaluator, simulator, placement,
-                    _to_order(problem, simulator, proposals))
+    result, ordered = _price(loaded, evaluator, simulator, placement,
+                             _to_order(problem, simulator, proposals))
+    if ordered is not None:
+      plan.save(str(ordered_plan(plan_path)), loaded.graph, ordered)
   return {
       **result, **_placed(placement, loaded.graph),
       **_bounds(loaded, simulator, placement, result),
       **_search(recorder, seconds, placer), 'simulated': settings.simulated
   }
+
+
+def with_step_of(record: Mapping[str, Any],
+                 other: Mapping[str, Any]) -> dict[str, Any]:
+  """Returns a cell's record with the measured step of another cell.
+
+  Args:
+    record: Record of a cell with a placement.
+    other: Record of a cell with the same placement.
+  """
+  result = {**record, **{name: other[name] for name in _OF_STEP}}
+  if record['ordered_step_time_s'] == record['step_time_s']:  # No edges pay.
+    result['ordered_step_time_s'] = other['step_time_s']
+  return digests.sealed({k: v for k, v in result.items() if k != digests.FIELD})
+
+
+def ordered_plan(plan_path: pathlib.Path) -> pathlib.Path:
+  """Returns the file of the placement with control edges, beside a plan."""
+  return plan_path.with_name(f'{plan_path.stem}-ordered.json')
 
 
 class _Evaluators:
@@ -125,6 +155,18 @@ class _Evaluators:
             meta_graph_pb2.MetaGraphDef.FromString(self._loaded.source)),
         self._loaded.cluster, batch_size=self._settings.batch_size,
         local_workers=self._settings.local_workers)
+
+
+def _start(evaluator: evaluator_lib.Evaluator, loaded: loading.Loaded) -> None:
+  """Runs one placement, as the first run starts the evaluator's processes."""
+  if evaluator.simulated:
+    return
+  first = single_device.first_device(loaded.cluster, 'GPU')
+  problem = placer_lib.Problem(loaded.graph, loaded.cluster, evaluator)
+  evaluator.evaluate(
+      loaded.graph,
+      single_device.all_on(problem,
+                           loaded.cluster.host if first is None else first))
 
 
 def _in_time(evaluator: evaluator_lib.Evaluator,
@@ -161,11 +203,12 @@ def _to_order(
                              lambda _: control_edges.OrderConfig()).with_order
 
 
-def _price(loaded: loading.Loaded, evaluator: evaluator_lib.Evaluator,
-           simulator: simulator_lib.Simulator,
-           placement: placement_lib.Placement,
-           to_order: placement_lib.Placement) -> dict[str, Any]:
-  """Returns step times and memory of a placement, and an ordered step time.
+def _price(
+    loaded: loading.Loaded, evaluator: evaluator_lib.Evaluator,
+    simulator: simulator_lib.Simulator, placement: placement_lib.Placement,
+    to_order: placement_lib.Placement
+) -> tuple[dict[str, Any], placement_lib.Placement | None]:
+  """Returns step times and memory of a placement, and the ordered placement.
 
   Args:
     loaded: The task.
@@ -174,6 +217,10 @@ def _price(loaded: loading.Loaded, evaluator: evaluator_lib.Evaluator,
     placement: Placement to price with ready ops first in, first out.
     to_order: Placement to price with control edges, perhaps another one; it has
       the priorities with which a search found it, if any.
+
+  Returns:
+    Fields of the record, and the placement with the priorities that the control
+    edges enforce; None if the ordered step is the step of `placement`.
   """
   graph, cluster = loaded.graph, loaded.cluster
   fifo = evaluator.evaluate(graph,
@@ -183,16 +230,40 @@ def _price(loaded: loading.Loaded, evaluator: evaluator_lib.Evaluator,
     raise errors.MeasurementError(f'The placement does not run: {broken[0]}')
   if broken:
     raise IllegalPlacementError(f'ILLEGAL PLACEMENT: {broken[0]}')
-  ordered = control_edges.evaluate(graph, to_order, evaluator, simulator)
+  ordered, with_edges = _ordered(graph, evaluator, simulator, to_order, fifo)
   missing = np.maximum(np.array(fifo.peak_bytes) - cluster.pool_bytes, 0)
+  spread = {} if fifo.simulated else {'spread_s': fifo.spread_s}
   return {
       'status': OK if fifo.valid else OOM,
       'step_time_s': _seconds(fifo),
+      **spread,
       'ordered_step_time_s': _seconds(ordered),
       'peak_bytes': _per_device(fifo.peak_bytes, cluster),
       'capacity_bytes': _per_device(cluster.pool_bytes, cluster),
       'missing_bytes': _per_device(missing, cluster, only_positive=True),
-  }
+  }, with_edges
+
+
+def _ordered(
+    graph: op_graph.OpGraph, evaluator: evaluator_lib.Evaluator,
+    simulator: simulator_lib.Simulator, to_order: placement_lib.Placement,
+    fifo: evaluator_lib.Evaluation
+) -> tuple[evaluator_lib.Evaluation, placement_lib.Placement | None]:
+  """Returns the step with control edges, and the placement that has them.
+
+  If no edges pay, these are the step first in, first out, and None.
+  """
+  order = control_edges.control_edges(graph, to_order, simulator)
+  if not len(order.control_edges):
+    return fifo, None
+  with_edges = control_edges.attach(to_order, order)
+  ordered = control_edges.evaluate(graph, with_edges, evaluator, simulator)
+  # Edges shorten the step of `to_order`, but `fifo` may be of another placement
+  # whose robust price is higher, and whose step is shorter nevertheless.
+  pays = ordered.valid and ordered.step_time_s < fifo.step_time_s
+  if evaluator.simulated and fifo.valid and not pays:
+    return fifo, None
+  return ordered, with_edges
 
 
 def _placed(placement: placement_lib.Placement,
@@ -219,9 +290,27 @@ def _bounds(loaded: loading.Loaded, simulator: simulator_lib.Simulator,
               price.critical_path_s, 'busiest_device_s':
                   price.busiest_s, 'busiest_channel_s':
                       bounds.busiest_channel_s(price.schedule, loaded.cluster,
-                                               loaded.graph)
+                                               loaded.graph),
+          'busiest_hosted_s':
+              _busiest_hosted_s(loaded, simulator, placement)
       }
   }
+
+
+def _busiest_hosted_s(loaded: loading.Loaded,
+                      simulator: simulator_lib.Simulator,
+                      placement: placement_lib.Placement) -> float:
+  """Returns seconds of the busiest GPU, with the host's dispatch for it.
+
+  This is no lower bound of a step (`busy.seconds`).
+  """
+  problem = placer_lib.Problem(loaded.graph, loaded.cluster, simulator)
+  devices = placement.devices
+  of_devices = np.bincount(
+      devices, problem.busy_seconds[np.arange(len(devices)), devices],
+      minlength=loaded.cluster.num_devices)
+  on_gpus = [device.asynchronous for device in loaded.cluster.devices]
+  return loaded.cluster.step_s + float(of_devices[on_gpus].max(initial=0.))
 
 
 def _search(recorder: recording_evaluator.Recorder, seconds: float,

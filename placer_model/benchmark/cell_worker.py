@@ -23,6 +23,7 @@ from typing import BinaryIO, Callable, NoReturn
 from gdp_grappler import cores
 from gdp_grappler import errors
 from gdp_grappler.cluster import plan as plan_lib
+from gdp_grappler.evaluation.calibrating import machine
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.processes import messages
 from placer_model.benchmark import cell as cell_lib
@@ -31,6 +32,7 @@ from placer_model.benchmark import records
 from placer_model.benchmark import settings as settings_lib
 
 RECORD, PLAN, CHART = 'record.json', 'plan.json', 'chart.png'
+ORDERED_PLAN = cell_lib.ordered_plan(pathlib.Path(PLAN)).name
 _ERROR_EXIT = 70  # sysexits.h: EX_SOFTWARE.
 
 
@@ -52,6 +54,8 @@ class Setup:
 @dataclasses.dataclass(frozen=True)
 class Run:
   """Request to run a cell; the answer has its `RECORD` and its `PLAN`.
+
+  It also has an `ORDERED_PLAN` if control edges shorten the step.
 
   Attributes:
     placer: Name of the placer.
@@ -202,11 +206,12 @@ class _Holder:
           'status': cell_lib.INFEASIBLE, 'message': errors.one_line(error)
       }
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-    records.write(folder / RECORD, request.key, self._loaded.task.name,
-                  request.placer, {
-                      **result, 'settings': self._settings.to_json(),
-                      'process_peak_bytes': peak
-                  })
+    records.write(
+        folder / RECORD, request.key, self._loaded.task.name, request.placer, {
+            **result, 'settings': self._settings.to_json(),
+            'processor': machine.cpu_model(), 'cores': self._simulator.threads,
+            'process_peak_bytes': peak
+        })
 
 
 def _wait(child: int, timeout_s: float) -> int | None:

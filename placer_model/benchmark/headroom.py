@@ -27,7 +27,7 @@ class Verdict:
     lower_bound_s: Lower bound of the step times of all placements.
     over_bound: Ratio of step time to lower bound.
     bound_by: 'critical path' or 'work', the larger of the two bounds.
-    reason: 'bound', 'transfers', 'link', 'device' or 'waiting'.
+    reason: 'bound', 'transfers', 'link', 'device', 'host' or 'waiting'.
     is_full: Whether the placement nearly fills a memory.
     needs_several: Whether one accelerator cannot hold the graph; None if that
       was not tried.
@@ -63,6 +63,8 @@ _TEXTS = {
                  'included, takes nearly all of the step',
     'link': 'communication: one link is busy nearly all of the step',
     'device': 'work: one device is busy nearly all of the step',
+    'host': "the host: one device with the host's dispatch for it is busy "
+            'nearly all of the step',
     'waiting': 'waiting',
 }
 COMMUNICATION = ('transfers', 'link')
@@ -98,7 +100,11 @@ def _reason(limits: Mapping[str, float], step_s: float, bound_s: float) -> str:
       'device': limits['busiest_device_s'] / step_s
   }
   largest = max(shares, key=shares.__getitem__)
-  return largest if shares[largest] >= _DOMINATES else 'waiting'
+  if shares[largest] >= _DOMINATES:
+    return largest
+  # Results of an earlier version lack this figure.
+  hosted = limits.get('busiest_hosted_s', 0.) / step_s
+  return 'host' if hosted >= _DOMINATES else 'waiting'
 
 
 def _is_full(record: figures.Record) -> bool:

@@ -26,9 +26,10 @@ _NOTES = {
         _KINDS,
     'all':
         _KINDS
-        + ' Ordered: with the control edges that are predicted to pay. OOM '
-        'says what the fullest memory lacks, "missing memory" what all of them '
-        'lack.'
+        + ' Ordered: with the control edges that are predicted to pay, perhaps '
+        'of another placement of the same search; all other columns are of the '
+        'FIFO placement. OOM says what the fullest memory lacks, "missing '
+        'memory" what all of them lack.'
 }
 
 
@@ -41,10 +42,11 @@ def results(settings: settings_lib.Settings, command: str,
     command: Command that made the results.
     tasks: Summaries of tasks with their 'cells'.
   """
+  versions = settings_lib.versions() | {'code': settings_lib.code_digest()[:16]}
   return {
       'schema': settings_lib.SCHEMA, 'simulated': settings.simulated,
-      'command': command, 'settings': settings.to_json(),
-      'versions': settings_lib.versions(), 'tasks': list(tasks)
+      'command': command, 'settings': settings.to_json(), 'versions': versions,
+      'tasks': list(tasks)
   }
 
 
@@ -94,7 +96,7 @@ def index(settings: settings_lib.Settings, command: str,
       '# Placers compared',
       _kind(settings),
       f'Made by\n\n    {command}\n\n{len(tasks)} tasks, {count} cells. '
-      + _how(settings), '## Means\n\n' + _MEANS + '\n\n'
+      + _how(settings, tasks), '## Means\n\n' + _MEANS + '\n\n'
       + tables.means(tasks).to_markdown().strip(),
       '## Where there is headroom\n\n' + _headroom(tasks),
       '## What limits the best placements\n\n' + _bound(tasks)
@@ -120,24 +122,41 @@ def _kind(settings: settings_lib.Settings) -> str:
           'first out, as TensorFlow runs ready ops.')
 
 
-def _how(settings: settings_lib.Settings) -> str:
+def _how(settings: settings_lib.Settings, tasks: Sequence[tables.Task]) -> str:
   budget_s = settings.budget_s('local_search')
+  who = ('each search' if settings.time_budget_s is not None else
+         'searches that do not learn')
   budget = ('searches ended by limits of their own, not by time'
-            if budget_s is None else f'searches that do not learn had '
-            f'{budget_s:g} s')
-  if settings.jobs == 1:
+            if budget_s is None else f'{who} had {budget_s:g} s')
+  side_by_side = _side_by_side(settings, tasks)
+  if side_by_side == '1':
     jobs = 'One cell ran at a time, so seconds of searches compare.'
     if settings.clock == clocks.PROCESSOR:
       jobs = 'Seconds of searches are of the processor.'
   else:
-    jobs = (f'{settings.jobs} cells ran side by side: they shared the cores, '
+    jobs = (f'{side_by_side} cells ran side by side: they shared the cores, '
             'so seconds of searches are longer than alone, and a search with a '
             'time budget got less far.')
   numbers = ('Ops might go where they are rounded otherwise (may_round).'
              if settings.may_round else
              'No op went where it is rounded otherwise.')
-  return (f'Seed {settings.seed}; {budget}. {numbers} {jobs} Versions are in '
-          f'[{records.RESULTS}]({records.RESULTS}).')
+  shared = ('' if settings.simulated else
+            ' Cells with equal placements share one measured step.')
+  return (f'Seed {settings.seed}; {budget}. {numbers} {jobs}{shared} Versions '
+          f'are in [{records.RESULTS}]({records.RESULTS}).')
+
+
+def _side_by_side(settings: settings_lib.Settings,
+                  tasks: Sequence[tables.Task]) -> str:
+  """Returns how many cells ran at a time: '1', '2' or, if it varied, '1 to 2'.
+
+  Cells of an earlier run are kept, so each cell's own number counts.
+  """
+  jobs = {
+      cell['settings']['jobs'] for task in tasks
+      for cell in task['cells'].values() if 'settings' in cell
+  } or {settings.jobs}
+  return ' to '.join(map(str, sorted({min(jobs), max(jobs)})))
 
 
 def _headroom(tasks: Sequence[dict[str, Any]]) -> str:
@@ -175,6 +194,10 @@ def _bound(tasks: Sequence[dict[str, Any]]) -> str:
           v for v in verdicts if v.reason == 'waiting'
       ]
   }
+  # Results of an earlier version do not say what the host limits.
+  hosted = [v for v in verdicts if v.reason == 'host']
+  if hosted:
+    kinds["the host's dispatch for one device"] = hosted
   lines = [f'* By {kind}: {_names(found)}.' for kind, found in kinds.items()]
   if any(v.needs_several is not None for v in verdicts):
     several = [v for v in verdicts if v.needs_several]
@@ -234,7 +257,9 @@ def _files(pictures: Sequence[pathlib.Path], has_cells: bool) -> str:
   ]
   if has_cells:
     lines.append('* plans/: every placement, as `gdp simulate --plan` reads '
-                 'it; cells/: a record per cell')
+                 'it, and as NAME-ordered.json the placement of the ordered '
+                 'step, if control edges shorten the step; cells/: a record '
+                 'per cell')
   if pictures:
     lines.append('* pictures: ' + ', '.join(
         f'[{path.stem}]({path.as_posix()})' for path in pictures))

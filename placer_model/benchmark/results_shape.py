@@ -154,6 +154,9 @@ def _cell(value: object) -> str:
   if said:
     return said
   assert isinstance(value, dict)
+  said = _with({'jobs': _count})(value.get('settings', {'jobs': 1}))
+  if said:
+    return f'/settings{said}'
   status = value['status']
   if status in (cell_lib.OK, cell_lib.OOM):
     step = {
@@ -176,10 +179,11 @@ def _task(value: Any) -> str:
   return _with({'critical_path_s': _number, 'work_s': _number})(value)
 
 
-_LIMITS = _with({
-    'critical_path_s': _number, 'busiest_device_s': _number,
-    'busiest_channel_s': _number
-})
+_LIMITS = _with(
+    {
+        'critical_path_s': _number, 'busiest_device_s': _number,
+        'busiest_channel_s': _number
+    }, {'busiest_hosted_s': _number})
 _FIGURES = {
     'ordered_step_time_s': _maybe(_number), 'peak_bytes': _every(_count),
     'capacity_bytes': _every(_count), 'missing_bytes': _every(_count),

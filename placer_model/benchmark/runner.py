@@ -14,6 +14,7 @@ from gdp_grappler import files
 from gdp_grappler import scratch as scratch_lib
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import max_memory
+from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.cluster import resolve
 from gdp_grappler.problems import rewards
 from gdp_grappler.processes import jobs as jobs_lib
@@ -86,10 +87,10 @@ def run(options: BenchOptions, console: rich.console.Console) -> dict[str, Any]:
     with (run_folder.held(options.out_dir, options.folder_flag),
           machines_lib.of(options.ray, _workers(options)) as machines):
       folder = records.Folder(options.out_dir)
-      bench = _Bench(options, folder, loader, machines, console)
+      # A Ray cluster says how many cells run side by side.
+      settings = dataclasses.replace(options.settings, jobs=machines.width)
+      bench = _Bench(settings, folder, loader, machines, console)
       try:
-        # A Ray cluster says how many cells run side by side.
-        settings = dataclasses.replace(options.settings, jobs=machines.width)
         found = report.results(settings, options.command,
                                bench.run(tasks, grid))
         report.write(folder, found)
@@ -159,10 +160,10 @@ def _cluster(task: tasks_lib.Task,
 class _Bench:
   """A run, with the number of its finished cells."""
 
-  def __init__(self, options: BenchOptions, folder: records.Folder,
+  def __init__(self, settings: settings_lib.Settings, folder: records.Folder,
                loader: loader_lib.Loader, machines: jobs_lib.Machines,
                console: rich.console.Console) -> None:
-    self._settings, self._folder = options.settings, folder
+    self._settings, self._folder = settings, folder
     self._loader, self._console = loader, console
     self._machines = machines
     self.finished = 0
@@ -198,6 +199,8 @@ class _Bench:
     cells = {placer: cells[placer] for placer in placers}
     if self._settings.simulated:
       self._draw(task, path, keys, cells, progress)
+    else:
+      self._share_steps(task, keys, cells)
     return {**summary, 'cells': cells}
 
   def _not_loaded(self, task: tasks_lib.Task, placers: Sequence[str],
@@ -268,9 +271,14 @@ class _Bench:
     cell = ended.job
     path = self._folder.record(task, cell.placer, cell.key)
     if not ended.problem:
-      if cell_worker.PLAN in ended.result:
-        files.write_atomically(self._folder.plan(task, cell.placer, cell.key),
-                               ended.result[cell_worker.PLAN], make_folder=True)
+      plan = self._folder.plan(task, cell.placer, cell.key)
+      for name, plan_path in ((cell_worker.PLAN, plan),
+                              (cell_worker.ORDERED_PLAN,
+                               cell_lib.ordered_plan(plan))):
+        plan_path.unlink(missing_ok=True)
+        if name in ended.result:
+          files.write_atomically(plan_path, ended.result[name],
+                                 make_folder=True)
       files.write_atomically(path, ended.result[cell_worker.RECORD],
                              make_folder=True)
       record = records.read(path, cell.key)
@@ -279,6 +287,20 @@ class _Bench:
         return record
     return records.write_failure(path, cell.key, task.name, cell.placer,
                                  ended.problem or 'the result cannot be read')
+
+  def _share_steps(self, task: tasks_lib.Task, keys: Mapping[str, str],
+                   cells: dict[str, Any]) -> None:
+    """Gives cells with equal placements the step of the first of them.
+
+    Two runs of a placement differ, and one of two equal placers would lead.
+    """
+    first: dict[frozenset[tuple[str, str]], dict[str, Any]] = {}
+    for placer, record in cells.items():
+      if figures.has_figures(record):
+        path = self._folder.plan(task, placer, keys[placer])
+        devices = frozenset(plan_lib.read(str(path)).devices.items())
+        cells[placer] = cell_lib.with_step_of(record,
+                                              first.setdefault(devices, record))
 
   def _draw(self, task: tasks_lib.Task, path: pathlib.Path, keys: Mapping[str,
                                                                           str],

@@ -127,7 +127,7 @@ def cell_key(settings: Settings, task: str, graph_digest: str,
   """Returns 16 hex digits that depend on all that a cell's result depends on.
 
   The number of parallel cells is left out, although the seconds of a search
-  depend on it. The results state it.
+  depend on it. Each record states it.
 
   Args:
     settings: Settings of the run.
@@ -137,7 +137,7 @@ def cell_key(settings: Settings, task: str, graph_digest: str,
   """
   parts = (SCHEMA, task, graph_digest, placer, settings.seed, settings.reward,
            settings.budget_s(placer), settings.local_workers,
-           settings.batch_size, settings.clock, versions(), _code_digest(),
+           settings.batch_size, settings.clock, versions(), code_digest(),
            _policy_digest(placer))
   return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
@@ -177,7 +177,8 @@ def _files(folder: pathlib.Path) -> dict[str, pathlib.Path]:
 
 
 @functools.cache
-def _code_digest() -> str:
+def code_digest() -> str:
+  """Returns the digest of all files that a cell's result may depend on."""
   return _digest(sources())
 
 

@@ -39,8 +39,10 @@ def show(results: dict[str, Any], out_dir: str,
   rows = [tuple(_SHOWN.values())]
   kind_column = means.head.index('kind')
   for row in means.rows:
-    # Drops the number of tasks of a mean, because a terminal is narrow.
-    name, *numbers = (row[column].split(' (')[0] for column in columns)
+    # A mean has the number of its tasks only if the column "tasks" has another
+    # number, because a terminal is narrow.
+    every = f' ({row[means.head.index("tasks")]})'
+    name, *numbers = (row[column].removesuffix(every) for column in columns)
     star = '*' * (row[kind_column] == placer_table.Kind.PORTFOLIO)
     rows.append((f'{name}{star}', *numbers))
   shown = tables_lib.titled(
@@ -49,8 +51,8 @@ def show(results: dict[str, Any], out_dir: str,
       '*: portfolio, the best of many proposals; OOM: tasks whose memory it '
       'exceeds; none: tasks without a placement; best: tasks on which nobody '
       'is faster; human: the expert; vs: step time of the other / of this '
-      'placer, first in, first out; / bound: step time / lower bound. All '
-      'words: gdp glossary.')
+      'placer, first in, first out; / bound: step time / lower bound; (n): of '
+      'n tasks only. All words: gdp glossary.')
   for text in (shown, f'All tables and pictures: {out_dir}/README.md',
                _next_steps(results)):
     console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import statistics
 from typing import Any, Iterable, Mapping, Sequence
 
 from gdp_grappler.placers import registry
@@ -18,6 +19,13 @@ from placer_model.benchmark import figures
 from placer_model.benchmark import placer_sets
 
 _GDP, _HDP, _EXPERT = registry.LEARNED, 'hdp', registry.EXPERT
+# Columns of means, and the columns with the numbers of their tasks.
+_OF_MEANS = {
+    'speed-up over human (tasks)': 'tasks with human',
+    'speed-up over HDP (tasks)': 'tasks with HDP',
+    'step / bound (tasks)': 'tasks with bound',
+    'slower than the best (tasks)': 'tasks with best'
+}
 Task = Mapping[str, Any]
 
 
@@ -31,12 +39,14 @@ class Table:
     numbers: Rows of C values each: the number or text of a cell; None for an
       empty one.
     footnotes: Footnotes, to which texts refer by number from 1.
+    only_csv: Names of the last columns, which Markdown leaves out.
   """
 
   head: tuple[str, ...]
   rows: tuple[tuple[str, ...], ...]
   numbers: tuple[tuple[Any, ...], ...]
   footnotes: tuple[str, ...] = ()
+  only_csv: tuple[str, ...] = ()
 
   def to_markdown(self) -> str:
     """Returns Markdown with numbers to the right; a sentence without rows."""
@@ -47,9 +57,10 @@ class Table:
         for column in zip(*self.numbers)
     ]
     lines = [self.head, ['---:' if r else '---' for r in right], *self.rows]
-    text = ''.join('| ' + ' | '.join(cell.replace('|', r'\|')
-                                     for cell in line) + ' |\n'
-                   for line in lines)
+    shown = len(self.head) - len(self.only_csv)
+    text = ''.join(
+        '| ' + ' | '.join(cell.replace('|', r'\|')
+                          for cell in line[:shown]) + ' |\n' for line in lines)
     notes = [f'{i}. {note}\n' for i, note in enumerate(self.footnotes, 1)]
     return text + '\n' * bool(notes) + ''.join(notes)
 
@@ -66,8 +77,8 @@ class Table:
 class _Builder:
   """Collects rows of (text, number) pairs, and footnotes."""
 
-  def __init__(self, head: Sequence[str]) -> None:
-    self._head = tuple(head)
+  def __init__(self, head: Sequence[str], only_csv: Sequence[str] = ()) -> None:
+    self._head, self._only_csv = (*head, *only_csv), tuple(only_csv)
     self._rows: list[tuple[tuple[str, Any], ...]] = []
     self._notes: list[str] = []
 
@@ -92,7 +103,7 @@ class _Builder:
     return Table(
         self._head, tuple(tuple(text for text, _ in row) for row in self._rows),
         tuple(tuple(number for _, number in row) for row in self._rows),
-        tuple(self._notes))
+        tuple(self._notes), self._only_csv)
 
 
 def everything(tasks: Sequence[Task]) -> Table:
@@ -115,14 +126,21 @@ def everything(tasks: Sequence[Task]) -> Table:
 def means(tasks: Sequence[Task]) -> Table:
   """Returns geometric means over tasks, with a row per placer."""
   builder = _Builder(('placer', 'kind', 'tasks', 'OOM', 'no placement',
-                      'best on', 'speed-up over human (tasks)',
-                      'speed-up over HDP (tasks)', 'step / bound (tasks)',
-                      'slower than the best (tasks)', 'median seconds'))
+                      'best on', *_OF_MEANS, 'median seconds'),
+                     tuple(_OF_MEANS.values()))
   names = dict.fromkeys(name for task in tasks for name in task['cells'])
   for name in names:
     there = [task['cells'] for task in tasks if name in task['cells']]
     of = [cells[name] for cells in there]
     leaders = [figures.best(cells) for cells in there]
+    of_means = [
+        figures.geomean(values)
+        for values in ((figures.ratio(c.get(_EXPERT), c[name]) for c in there),
+                       (figures.ratio(c.get(_HDP), c[name]) for c in there),
+                       (r.get('over_bound') for r in of),
+                       (figures.ratio(c[name], c.get(leader))
+                        for c, leader in zip(there, leaders)))
+    ]
     builder.add([
         _text(name),
         _text(placer_sets.kind(name)),
@@ -130,14 +148,8 @@ def means(tasks: Sequence[Task]) -> Table:
         _count(sum(r['status'] == cell_lib.OOM for r in of)),
         _count(sum(not figures.has_figures(r) for r in of)),
         _count(sum(figures.is_best(cells, name) for cells in there)),
-        _mean(
-            figures.ratio(cells.get(_EXPERT), cells[name]) for cells in there),
-        _mean(figures.ratio(cells.get(_HDP), cells[name]) for cells in there),
-        _mean(r.get('over_bound') for r in of),
-        _mean(
-            figures.ratio(cells[name], cells.get(leader))
-            for cells, leader in zip(there, leaders)),
-        _median_seconds(of)
+        *(_mean(mean, count) for mean, count in of_means),
+        _median_seconds(of), *(_count(count) for _, count in of_means)
     ])
   return builder.build()
 
@@ -192,15 +204,14 @@ def _size(value: int) -> tuple[str, Any]:
   return figures.size(value), value
 
 
-def _mean(values: Iterable[float | None]) -> tuple[str, Any]:
-  mean, count = figures.geomean(values)
+def _mean(mean: float | None, count: int) -> tuple[str, Any]:
   return (figures.NONE
           if mean is None else f'{figures.times(mean)} ({count})'), mean
 
 
 def _median_seconds(records: Sequence[Mapping[str, Any]]) -> tuple[str, Any]:
-  seconds = sorted(r['seconds'] for r in records if 'seconds' in r)
+  seconds = [r['seconds'] for r in records if 'seconds' in r]
   if not seconds:
     return figures.NONE, None
-  middle = seconds[len(seconds) // 2]
+  middle = round(statistics.median(seconds), 5)
   return f'{middle:.2f}', middle

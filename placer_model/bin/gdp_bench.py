@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import shlex
 import types
 from typing import Any
 
@@ -162,21 +161,7 @@ def _options(runner: types.ModuleType) -> Any:
           profile=command_line.PROFILE.value or '', jobs=_JOBS.value,
           may_round=command_line.MAY_ROUND.value,
           max_memory=command_line.MAX_MEMORY.value, clock=_CLOCK.value),
-      command=_command(), ray=command_line.RAY.value)
-
-
-def _command() -> str:
-  """Returns the command that the user typed."""
-  given = [
-      f'--{flag.name}={_text(flag.value)}'
-      for flag in (flags.FLAGS[holder.name] for holder in _LINE.flags)
-      if flag.present
-  ]
-  return shlex.join(['gdp_bench', *given])
-
-
-def _text(value: str) -> str:
-  return str(value).lower() if isinstance(value, bool) else str(value)
+      command=_LINE.typed(), ray=command_line.RAY.value)
 
 
 if __name__ == '__main__':

@@ -26,6 +26,15 @@ class _First:
                                      problem.cluster)
 
 
+class _AllOnGpu:
+  """Places all ops on the last device."""
+
+  def place(self, problem):
+    """See `Placer`."""
+    return placement_lib.Placement([problem.cluster.num_devices - 1]
+                                   * problem.graph.num_ops, problem.cluster)
+
+
 class _Torn(_First):
   """Places ops on two devices in turn, so that groups are split."""
 
@@ -84,7 +93,10 @@ _DOING = {
 def _create(name):
   if name in _DOING:
     _DOING[name]()
-  return {'first': _First, 'torn': _Torn, 'searching': _Searching}[name]()
+  return {
+      'first': _First, 'torn': _Torn, 'searching': _Searching,
+      'all_on_gpu': _AllOnGpu
+  }[name]()
 
 
 def make(setup):

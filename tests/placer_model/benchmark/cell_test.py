@@ -7,18 +7,25 @@ import types
 import numpy as np
 import pytest
 
+from gdp_grappler import deadlines
+from gdp_grappler import digests
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
+from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation import deadline_evaluator
+from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import registry
+from helpers import bench_results
 from helpers import bench_worker
 from helpers import clusters
 from helpers import graphs
 from helpers import orders
+from helpers import stopwatches
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import clocks as clocks_lib
+from placer_model.benchmark import headroom
 from placer_model.benchmark import loading
 from placer_model.benchmark import settings as settings_lib
 from placer_model.benchmark import tasks as tasks_lib
@@ -37,12 +44,13 @@ def _fakes(monkeypatch):
   monkeypatch.setattr(registry, 'create', bench_worker._create)
 
 
-def _run(tmp_path, name, graph=None, cluster=None, **cluster_options):
+def _run(tmp_path, name, graph=None, cluster=None, time_budget_s=None,
+         **cluster_options):
   graph = graph or graphs.chain(4, tensor_bytes=100, groups=[0, 0, 1, 1])
   cluster = cluster or clusters.make_cluster(1, **cluster_options)
   costs = clusters.FixedCosts(1.)
-  return cell_lib.run(_loaded(graph, cluster,
-                              costs), settings_lib.Settings(), name,
+  return cell_lib.run(_loaded(graph, cluster, costs),
+                      settings_lib.Settings(time_budget_s=time_budget_s), name,
                       simulator.Simulator(cluster, costs),
                       tmp_path / 'plans' / 'plan.json')
 
@@ -94,8 +102,24 @@ def test_an_illegal_placement_is_an_error(tmp_path):
 def test_limits_of_a_placement(tmp_path):
   record = _run(tmp_path, 'searching')
   assert record['limits'] == {
-      'critical_path_s': 4., 'busiest_device_s': 4., 'busiest_channel_s': 0.
+      'critical_path_s': 4., 'busiest_device_s': 4., 'busiest_channel_s': 0.,
+      'busiest_hosted_s': 0.
   }
+
+
+def test_the_dispatch_of_short_kernels_limits_a_placement(tmp_path):
+  """It was called waiting, although no other order could gain."""
+  graph, cluster = graphs.make_graph(num_ops=40), presets.preset('1xH100')
+  costs = clusters.FixedCosts([[1., 1e-7]] * 40)
+  loaded = _loaded(graph, cluster, costs)
+  record = cell_lib.run(loaded, settings_lib.Settings(), 'all_on_gpu',
+                        simulator.Simulator(cluster, costs),
+                        tmp_path / 'plan.json')
+  limits, step_s = record['limits'], record['step_time_s']
+  assert limits['busiest_device_s'] < .5 * step_s
+  assert .9 * step_s < limits['busiest_hosted_s'] < 1.1 * step_s
+  task = {**loaded.summary(), 'cells': {'all_on_gpu': record}}
+  assert headroom.verdict(task).reason == 'host'
 
 
 def test_the_ordered_step_is_that_of_the_best_proposal(tmp_path, monkeypatch):
@@ -123,6 +147,92 @@ def test_the_ordered_step_is_that_of_the_best_proposal(tmp_path, monkeypatch):
   assert record['ordered_step_time_s'] == pytest.approx(5., rel=1e-5)
   written = plan.load(str(tmp_path / 'plan.json'), graph, apart.cluster)
   assert written.devices.tolist() == together.devices.tolist()
+  # The placement of the ordered step was not written.
+  ordered = plan.load(str(tmp_path / 'plan-ordered.json'), graph, apart.cluster)
+  assert ordered.devices.tolist() == apart.devices.tolist()
+  again = price_lib.price(graph, ordered,
+                          simulator.Simulator(apart.cluster, costs))
+  assert again.ordered_s == record['ordered_step_time_s']
+
+
+def test_an_ordered_step_is_not_longer_than_without_edges():
+  """The ordered step was of another, slower placement."""
+  graph, apart, costs = orders.late_chain(3)
+  faster = dataclasses.replace(apart, devices=[2, 2, 2, 1, 1])
+  priced = simulator.Simulator(apart.cluster, costs)
+  fifo = priced.evaluate(graph, faster)
+  assert fifo.step_time_s == 4.
+  assert cell_lib._ordered(graph, priced, priced, apart, fifo) == (fifo, None)
+
+
+def test_without_edges_there_is_one_plan(tmp_path):
+  _run(tmp_path, 'first')
+  assert not (tmp_path / 'plans' / 'plan-ordered.json').exists()
+
+
+class _Measuring(stopwatches.Runner):
+  """No two runs take the same time."""
+
+  def evaluate(self, graph, placement):
+    found = super().evaluate(graph, placement)
+    return dataclasses.replace(found, step_time_s=found.step_time_s + self.runs,
+                               spread_s=.25)
+
+
+@pytest.fixture(name='measuring')
+def _measuring(monkeypatch):
+  """Measures steps of the cluster of `_run`, and begins with no run."""
+  cluster = clusters.make_cluster(1)
+  result = _Measuring(simulator.Simulator(cluster, clusters.FixedCosts(1.)))
+  monkeypatch.setattr(cell_lib, '_Evaluators', lambda *_: result)
+  return result
+
+
+def test_the_start_of_processes_takes_no_time_of_the_search(
+    tmp_path, measuring, monkeypatch):
+  """It took most of a short budget: a search ended after its first price."""
+  runs = []
+
+  class Searches(bench_worker._Searching):
+
+    def place(self, problem):
+      runs.append(measuring.runs)
+      return super().place(problem)
+
+  monkeypatch.setattr(registry, 'create', lambda name: Searches())
+  within = deadlines.within
+  monkeypatch.setattr(
+      deadlines, 'within', lambda *arguments:
+      (runs.append(measuring.runs), within(*arguments))[1])
+  _run(tmp_path, 'searching', time_budget_s=1e3)
+  assert runs == [1, 1]
+
+
+def test_prices_after_the_deadline_do_not_count(tmp_path, measuring):
+  """Placements that were not run counted as priced."""
+  record = _run(tmp_path, 'searching', time_budget_s=0.)
+  assert measuring.runs == 3  # The start, the first placement, the result.
+  assert record['evaluations'] == 1
+
+
+def test_a_measured_step_has_its_spread_and_no_second_run(tmp_path, measuring):
+  """Without edges, the ordered step was another run of the same step."""
+  record = _run(tmp_path, 'first')
+  assert record['spread_s'] == .25
+  assert record['step_time_s'] == record['ordered_step_time_s'] == 6.
+
+
+def test_equal_placements_share_a_measured_step():
+  """One of two equal placers was the best, by chance."""
+  first = bench_results.cell(1., ordered_step_time_s=1., spread_s=.1)
+  other = bench_results.cell(1.1, ordered_step_time_s=1.1, spread_s=.2,
+                             placer='metis')
+  found = cell_lib.with_step_of(other, first)
+  assert found['step_time_s'] == found['ordered_step_time_s'] == 1.
+  assert (found['spread_s'], found['placer']) == (.1, 'metis')
+  assert not digests.differs(found)
+  other['ordered_step_time_s'] = .9  # With control edges.
+  assert cell_lib.with_step_of(other, first)['ordered_step_time_s'] == .9
 
 
 def test_a_long_curve_is_thinned():

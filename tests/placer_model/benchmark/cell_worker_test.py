@@ -83,6 +83,7 @@ def test_failures_stay_where_they_are(setup, tmp_path, count):
   record = _record(found['first'], tmp_path)
   assert (record['status'], record['step_time_s']) == ('ok', 4.)
   assert record['settings'] == _SETTINGS.to_json()
+  assert record['processor'] and record['cores'] == 1
   assert cell_worker.PLAN in found['first'].result
   given_up = _record(found['give_up'], tmp_path)
   assert (given_up['status'], given_up['message']) == ('infeasible',

@@ -8,10 +8,10 @@ from placer_model.benchmark import headroom
 _CELL = bench_results.cell
 
 
-def _limits(path_s=.1, channel_s=.1, device_s=.1):
+def _limits(path_s=.1, channel_s=.1, device_s=.1, **of_this_version):
   return {
       'critical_path_s': path_s, 'busiest_channel_s': channel_s,
-      'busiest_device_s': device_s
+      'busiest_device_s': device_s, **of_this_version
   }
 
 
@@ -21,11 +21,13 @@ def _verdict(step_s=1., others=(), **limits):
                          **dict(others)))
 
 
-@pytest.mark.parametrize('limits, reason',
-                         [({'path_s': .95, 'device_s': .93}, 'transfers'),
-                          ({'channel_s': .91}, 'link'),
-                          ({'device_s': 1.}, 'device'),
-                          ({'device_s': .89, 'path_s': .5}, 'waiting')])
+@pytest.mark.parametrize(
+    'limits, reason', [({'path_s': .95, 'device_s': .93}, 'transfers'),
+                       ({'channel_s': .91}, 'link'),
+                       ({'device_s': 1.}, 'device'),
+                       ({'busiest_hosted_s': .95}, 'host'),
+                       ({'device_s': .93, 'busiest_hosted_s': .95}, 'device'),
+                       ({'device_s': .89, 'path_s': .5}, 'waiting')])
 def test_reasons(limits, reason):
   verdict = _verdict(**limits)
   assert verdict.reason == reason

@@ -90,6 +90,40 @@ def test_the_index_says_how_it_was_made():
   assert '**measured**' in _index(reward='measured')
   assert '**small variants**' in _index(quick=True)
   assert '2 cells ran side by side' in _index(jobs=2)
+  assert 'searches that do not learn had 2 s' in _index(quick=True)
+
+
+def test_the_budget_of_the_user_is_of_each_search():
+  """It was said to be only of searches that do not learn."""
+  assert 'Seed 0; each search had 10 s.' in _index(time_budget_s=10.)
+
+
+def test_cells_of_an_earlier_run_say_how_many_ran():
+  """One cell was said to have run at a time, although kept ones had not."""
+  tasks = [bench_results.task(metis=_CELL(settings={'jobs': 2}))]
+  assert ' 2 cells ran side by side' in _index(tasks)
+  tasks += [bench_results.task(metis=_CELL(settings={'jobs': 1}))]
+  assert ' 1 to 2 cells ran side by side' in _index(tasks)
+
+
+def test_what_equal_placements_share_is_said():
+  assert 'share one measured step' in _index(reward='emulated')
+  assert 'share one measured step' not in _index()
+
+
+def test_results_have_a_digest_of_the_code():
+  """Results of all versions of the code had the same versions."""
+  results = report.results(settings_lib.Settings(), 'gdp_bench', _tasks())
+  assert results['versions']['code'] == settings_lib.code_digest()[:16]
+
+
+def test_dispatch_by_the_host_is_no_waiting():
+  limits = {
+      'critical_path_s': .1, 'busiest_device_s': .2, 'busiest_channel_s': .3,
+      'busiest_hosted_s': 1.
+  }
+  text = _index([bench_results.task(metis=_CELL(limits=limits))])
+  assert "* By the host's dispatch for one device: net@2xP100." in text
 
 
 def test_only_files_that_are_there_are_listed():

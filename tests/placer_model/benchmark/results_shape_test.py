@@ -57,6 +57,10 @@ def test_ours_are_taken():
     (lambda r: r['tasks'][0].pop('work_s'), 'has no "work_s"'),
     (lambda r: r['tasks'][0]['cells'].update({'\x1b': {}}), 'printed'),
     (lambda r: r['tasks'][0]['cells']['metis'].update(status='x'), 'status'),
+    (lambda r: r['tasks'][0]['cells']['metis'].update(settings={'jobs': 'x'}),
+     '/cells/metis/settings/jobs is no whole number'),
+    (lambda r: r['tasks'][0]['cells']['metis']['limits'].update(
+        busiest_hosted_s='x'), '/limits/busiest_hosted_s is no number'),
     (lambda r: r['tasks'][0]['cells']['metis'].update(step_time_s=None),
      '/tasks/0/cells/metis/step_time_s is no number'),
     (lambda r: r['tasks'][0]['cells']['metis']['curve'].append([1]),

@@ -57,9 +57,9 @@ def _package(tmp_path, monkeypatch):
                       str(tmp_path / 'gdp_grappler' / '__init__.py'))
   monkeypatch.setattr(placer_model, '__file__',
                       str(tmp_path / 'placer_model' / '__init__.py'))
-  settings_lib._code_digest.cache_clear()
+  settings_lib.code_digest.cache_clear()
   yield tmp_path
-  settings_lib._code_digest.cache_clear()
+  settings_lib.code_digest.cache_clear()
 
 
 @pytest.mark.parametrize('name', [
@@ -73,9 +73,9 @@ def _package(tmp_path, monkeypatch):
 def test_a_changed_file_makes_another_cell(package, name):
   # The list scheduler and coarsening did not count once: stale cells were kept.
   before = _key()
-  settings_lib._code_digest.cache_clear()
+  settings_lib.code_digest.cache_clear()
   assert _key() == before
-  settings_lib._code_digest.cache_clear()
+  settings_lib.code_digest.cache_clear()
   with (package / name).open('ab') as file:
     file.write(b'#')
   assert _key() != before

@@ -32,6 +32,19 @@ def test_a_row_per_placer_and_where_everything_is():
   assert '--placer=metis ' in text
 
 
+def test_a_mean_of_fewer_tasks_says_so():
+  """A mean of one task of two looked like a mean of both."""
+  row, = (line for line in _shown().splitlines() if line.startswith('metis*'))
+  assert row.split()[1] == '2' and '2.000x (1)' in row
+  alone = [
+      bench_results.task(metis=bench_results.cell(2.),
+                         human_expert=bench_results.cell(4.))
+  ]
+  row, = (line for line in _shown(tasks=alone).splitlines()
+          if line.startswith('metis*'))
+  assert '2.000x' in row and '(1)' not in row
+
+
 @pytest.mark.parametrize('settings, said', [({'may_round': True}, True),
                                             ({'may_round': False}, False),
                                             ({}, True)])

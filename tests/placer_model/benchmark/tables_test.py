@@ -53,6 +53,24 @@ def test_equals_share_the_lead():
   assert leads['metis'] == 0
 
 
+def test_the_median_of_two_is_between_them():
+  """It was the larger of the two."""
+  tasks = [
+      bench_results.task('a@2xP100', metis=_CELL(1., seconds=2.)),
+      bench_results.task('b@2xP100', metis=_CELL(1., seconds=5.))
+  ]
+  assert _column(tables.means(tasks), 'median seconds') == [3.5]
+
+
+def test_csv_has_the_number_of_tasks_of_each_mean():
+  """Only Markdown had it."""
+  table = tables.means(_tasks())
+  of = dict(zip(_column(table, 'placer'), _column(table, 'tasks with HDP')))
+  assert (of['metis'], of['scotch'], of['random']) == (1, 2, 0)
+  assert 'tasks with HDP' in table.to_csv()
+  assert 'tasks with HDP' not in table.to_markdown()
+
+
 def test_no_task_says_so():
   assert tables.everything([]).to_markdown().startswith('None of the tasks')
   assert tables.everything([]).to_csv().count('\n') == 1

@@ -13,11 +13,22 @@ import pytest
 
 import gdp_grappler
 from gdp_grappler import files
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import plan
+from gdp_grappler.processes import jobs as jobs_lib
+from helpers import bench_results
+from helpers import clusters
 from helpers import forked
 from helpers import fresh
+from helpers import graphs
 from helpers import processes
 from helpers import ray_programs
 from helpers import warm
+from placer_model.benchmark import cell_worker
+from placer_model.benchmark import records
+from placer_model.benchmark import runner
+from placer_model.benchmark import settings as settings_lib
+from placer_model.benchmark import tasks as tasks_lib
 
 pytestmark = pytest.mark.e2e
 
@@ -215,6 +226,49 @@ def test_two_graphs_and_three_placers(run, six):
                f'--out_dir={tmp_path}')
   assert report.code == 0 and 'Tasks: 2' in report.stdout
   assert (tmp_path / 'README.md').read_bytes() == page
+
+
+def test_kept_cells_say_how_many_ran_at_a_time(run, tmp_path):
+  """The page said that one cell ran at a time, as in the second run."""
+  flags = _flags(tmp_path, tasks=_TASKS.split(',')[0], placers='random')
+  for more in ['--jobs=2'], []:
+    result = run(*flags, *more)
+    assert result.code == 0, result.stderr
+  assert 'kept: random' in result.stdout
+  assert ' 2 cells ran side by side' in (tmp_path / 'README.md').read_text()
+
+
+def test_equal_placements_share_a_measured_step(tmp_path):
+  """Each was measured by itself, and the luckier one was best."""
+  folder, task = records.Folder(tmp_path), tasks_lib.Task('net', 'local')
+  cluster = clusters.make_cluster(1)
+  cells = {}
+  for step_s, placer, devices in ((3., 'a', [0, 1]), (2., 'b', [1, 0]),
+                                  (1., 'c', [0, 1])):
+    path = folder.plan(task, placer, 'key')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plan.save(str(path), graphs.chain(2),
+              placement_lib.Placement(devices, cluster))
+    cells[placer] = bench_results.cell(step_s, spread_s=.1)
+  cells['d'] = bench_results.failure()
+  bench = runner._Bench(settings_lib.Settings(), folder, None, None, None)
+  bench._share_steps(task, dict.fromkeys(cells, 'key'), cells)
+  assert [cells[p]['step_time_s'] for p in 'abc'] == [3., 2., 3.]
+  assert cells['d'] == bench_results.failure()
+
+
+def test_the_plan_of_an_ordered_step_is_kept_with_the_other(tmp_path):
+  """Only the plan of the FIFO step was."""
+  folder, task = records.Folder(tmp_path), tasks_lib.Task('net', 'local')
+  bench = runner._Bench(settings_lib.Settings(), folder, None, None, None)
+  found = {'plan.json': b'fifo', 'plan-ordered.json': b'ordered'}
+  job = cell_worker.Run('a', 'key', 1.)
+  for expected in ({'a-key.json', 'a-key-ordered.json'}, {'a-key.json'}):
+    bench._record(
+        task, jobs_lib.Ended(0, job, found | {'record.json': b'{}'}, '', 1.))
+    plans = {path.name for path in tmp_path.glob('plans/net@local/*')}
+    assert plans == expected
+    found.pop('plan-ordered.json', None)  # A later search finds no edges.
 
 
 @ray_programs.needs_ray
