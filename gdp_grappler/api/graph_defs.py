@@ -61,6 +61,8 @@ def write(path: str, whole: step_lib.Step, graph: op_graph.OpGraph,
           placement: placement_lib.Placement, edges: np.ndarray) -> None:
   """Writes a whole graph, with the devices and the edges of its step.
 
+  Ops that the step does not need are marked, so that a reader finds the step.
+
   Args:
     path: The file. A name in .pbtxt means protobuf text, else binary.
     whole: The whole graph, which has TensorFlow ops.
@@ -75,12 +77,15 @@ def write(path: str, whole: step_lib.Step, graph: op_graph.OpGraph,
   from google.protobuf import text_format
 
   from gdp_grappler.graph import graph_def_io
+  from gdp_grappler.graph.sources import pruning
   assert whole.source is not None  # There is a GraphDef to write.
   extended = whole_graph.extend(placement, graph, whole.graph)
   rows = whole_graph.positions(graph, whole.graph)
   placed = graph_def_io.write(
       whole.source.graph_def, extended.device_strings(),
       [(rows[first], rows[then]) for first, then in edges])
+  for row in set(range(len(placed.node))) - set(rows.tolist()):
+    placed.node[row].attr[pruning.UNNEEDED_ATTRIBUTE].b = True
   files.write_atomically(
       path,
       text_format.MessageToString(placed).encode()

@@ -16,10 +16,10 @@ def allowed_devices(graph: op_graph.OpGraph,
                     cluster: cluster_lib.Cluster) -> np.ndarray:
   """bool [G, D], the devices that suit every op of a group.
 
-  If the cluster lacks the device of a pin, the pin means the host, unless the
-  user set the pin. Float arithmetic stays on the type of device on which its
-  numbers stay the same. If the group may have no such device, the rule for
-  numbers does not hold for the group.
+  If the cluster lacks the device of a pin, the pin means the first GPU or the
+  host, by its type, unless the user set the pin. Float arithmetic stays on the
+  type of device on which its numbers stay the same. If the group may have no
+  such device, the rule for numbers does not hold for the group.
 
   Raises:
     InfeasiblePlacementError: some group has no device, or a user's pin names
@@ -177,7 +177,8 @@ def _pinned_device(graph: op_graph.OpGraph, pin: str, ops: Sequence[int],
       raise errors.InfeasiblePlacementError(
           f'Op "{graph.label(ops[wanted[0]])}" is pinned to {pin}. {error} '
           'Pin it to one of these or remove the pin.') from error
-    return cluster.host
+    on_gpu = cluster_lib.device_type(pin) == 'GPU'
+    return cluster.accelerators[0] if on_gpu else cluster.host
 
 
 def _infeasible(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
@@ -193,8 +194,8 @@ def _infeasible(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
     pinned = f', pinned to {graph.pins[op]}' if graph.pins[op] else ''
     lines.append(f'{graph.label(op)} ({graph.op_types[op]}{pinned}) may be on '
                  + (', '.join(devices) or 'none'))
-  alone = [op for op in ops if not graph.pins[op] and not by_op[op].any()]
-  if alone:
+  alone = ops[~graph.allowed_types[np.ix_(ops, _types(cluster))].any(axis=1)]
+  if alone.size:
     op = alone[0]
     types = [
         kind for kind, ok in zip(op_graph.DEVICE_TYPES, graph.allowed_types[op])

@@ -6,14 +6,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <initializer_list>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "gdp_grappler/graph/op_flops.h"
+#include "gdp_grappler/graph/shape_sizes.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/node_def.pb.h"
+#include "tensorflow/core/framework/tensor_shape.pb.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/framework/types.pb.h"
 #include "tensorflow/core/grappler/costs/cost_estimator.h"
 #include "tensorflow/core/grappler/costs/op_context.h"
 #include "tensorflow/core/grappler/costs/op_level_cost_estimator.h"
@@ -131,29 +137,95 @@ class Estimator {
     for (const TensorProperties& output : outputs) {
       *context.op_info.add_outputs() = output;
     }
+    KeepTouchedPart(&context.op_info);
     const Costs costs = estimator_.PredictCosts(context);
     const double counted = static_cast<double>(costs.memory_time.count());
-    const double hidden = BytesBehindHandles(context.op_info, counted);
-    return {Flops(&context, costs), counted + hidden};
+    const double missed = BytesBehindHandles(context.op_info, counted) +
+                          BytesBehindReferences(context.op_info);
+    return {Flops(&context, costs), counted + missed};
+  }
+
+  static bool StartsWith(const std::string& type,
+                         std::initializer_list<const char*> starts) {
+    return std::any_of(starts.begin(), starts.end(), [&](const char* start) {
+      return type.compare(0, std::strlen(start), start) == 0;
+    });
+  }
+
+  // Some ops touch only a part of a large tensor or v1 variable. The estimator
+  // counts all of it, so it gets the shape of the part instead.
+  static void KeepTouchedPart(OpInfo* op) {
+    const std::string& type = op->op();
+    if (op->inputs_size() < 2) return;
+    TensorShapeProto* first = op->mutable_inputs(0)->mutable_shape();
+    if (StartsWith(type, {"SparseSegment"})) {
+      // The op reads a row for each index.
+      if (first->dim_size() == 0) return;
+      const double indices = SizeOf(InputShape(*op, 1));
+      first->mutable_dim(0)->set_size(static_cast<int64_t>(indices));
+    } else if (StartsWith(type, {"Inplace"}) ||
+               (IsRefType(op->inputs(0).dtype()) &&
+                StartsWith(type, {"SparseApply", "ScatterNd",
+                                  "StridedSliceAssign"}))) {
+      const TensorShapeProto part = LargestValue(*op);
+      for (auto& input : *op->mutable_inputs()) {
+        if (IsRefType(input.dtype())) *input.mutable_shape() = part;
+      }
+      *first = part;
+      for (auto& output : *op->mutable_outputs()) {
+        *output.mutable_shape() = part;
+      }
+    }
+  }
+
+  // Shape of the values that an op writes to its first input, or of their
+  // gradient: the largest of the other inputs of this type.
+  static TensorShapeProto LargestValue(const OpInfo& op) {
+    TensorShapeProto result;
+    for (int i = 1; i < op.inputs_size(); ++i) {
+      const TensorProperties& input = op.inputs(i);
+      if (input.dtype() == BaseType(op.inputs(0).dtype()) &&
+          SizeOf(&input.shape()) >= SizeOf(&result)) {
+        result = input.shape();
+      }
+    }
+    return result;
+  }
+
+  // Bytes of v1 variables that an op writes, less bytes that it does not read.
+  // The estimator counts all inputs as read, but of several variables that an
+  // op writes, it counts only the one that the op outputs.
+  static double BytesBehindReferences(const OpInfo& op) {
+    if (op.outputs_size() == 0) return 0;
+    const auto variable = static_cast<double>(
+        std::max<int64_t>(CalculateTensorSize(op.outputs(0)), 0));
+    if (op.op() == "Assign" || op.op() == "StridedSliceAssign") {
+      return -variable;
+    }
+    if (!StartsWith(op.op(), {"Apply", "SparseApply"})) return 0;
+    double others = -1;
+    for (const TensorProperties& input : op.inputs()) {
+      others += IsRefType(input.dtype());
+    }
+    return others * variable;
   }
 
   // Bytes of variables that an op reads and writes. The estimator counts only
   // the tensors that the op gets and makes: `counted` bytes. An update reads
-  // and writes as many bytes for each handle. A gather reads what it outputs.
+  // and writes as many bytes for each handle. A gather reads what it outputs,
+  // and an assignment to a slice writes what it gets.
   static double BytesBehindHandles(const OpInfo& op, double counted) {
-    static const auto* const updates = new std::vector<std::string>{
-        "ResourceApply", "ResourceSparseApply", "ResourceScatter",
-        "AssignAddVariable", "AssignSubVariable"};
     if (op.op() == "ResourceGather" || op.op() == "ResourceGatherNd") {
       const int64_t size =
           op.outputs_size() ? CalculateTensorSize(op.outputs(0)) : 0;
       return static_cast<double>(std::max<int64_t>(size, 0));
     }
-    bool is_update = false;
-    for (const std::string& start : *updates) {
-      is_update |= op.op().compare(0, start.size(), start) == 0;
+    if (op.op() == "ResourceStridedSliceAssign") return counted;
+    if (!StartsWith(op.op(),
+                    {"ResourceApply", "ResourceSparseApply", "ResourceScatter",
+                     "AssignAddVariable", "AssignSubVariable"})) {
+      return 0;
     }
-    if (!is_update) return 0;
     double handles = 0;
     for (const TensorProperties& input : op.inputs()) {
       handles += input.dtype() == DT_RESOURCE;

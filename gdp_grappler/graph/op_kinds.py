@@ -47,6 +47,11 @@ NEW_LISTS = LIST_MAKERS - {'TensorListFromTensor'}
 LIST_CHANGES = frozenset(
     ('TensorListPushBack', 'TensorListResize', 'TensorListSetItem'))
 
+# Stacks of TensorFlow 1.
+STACKS = frozenset(('Stack', 'StackV2'))
+STACK_PUSHES = frozenset(('StackPush', 'StackPushV2'))
+STACK_POPS = frozenset(('StackPop', 'StackPopV2'))
+
 # Ops that output their first input itself, value and buffer, even if other ops
 # read this input.
 _UNTOUCHED = (CONTROL_FLOW - MERGES) | {
@@ -101,15 +106,21 @@ _METADATA = frozenset(('Rank', 'Shape', 'ShapeN', 'Size', 'VariableShape',
 # Ops that make an empty list, or hand on a list or an element of it.
 _LIST_REFERENCES = (NEW_LISTS | LIST_CHANGES
                     | {'TensorListGetItem', 'TensorListPopBack'})
+# Ops that store a reference in a stack or an array, or take it out.
+_STORED_REFERENCES = STACK_PUSHES | STACK_POPS | {
+    'TensorArrayRead', 'TensorArrayReadV2', 'TensorArrayReadV3',
+    'TensorArrayWrite', 'TensorArrayWriteV2', 'TensorArrayWriteV3'
+}
 # Ops that output an existing buffer or nothing. The executor visits them, but
 # no kernel touches their data.
 NO_KERNEL = (_UNTOUCHED | VIEWS | MERGES | VARIABLES | RETURNS | _KNOWN_BEFORE
-             | _METADATA | _LIST_REFERENCES
+             | _METADATA | _LIST_REFERENCES | _STORED_REFERENCES
              | {'AssignVariableOp', 'IdentityN', 'NoOp', 'ReadVariableOp'})
 
 # State that exists only during a step.
-STEP_STATE = frozenset(('Stack', 'StackV2', 'TemporaryVariable', 'TensorArray',
-                        'TensorArrayV2', 'TensorArrayV3'))
+STEP_STATE = STACKS | {
+    'TemporaryVariable', 'TensorArray', 'TensorArrayV2', 'TensorArrayV3'
+}
 # Arithmetic of optimizers, and ops that output an unchanged value.
 UPDATE_ARITHMETIC = frozenset(
     ('Add', 'AddN', 'AddV2', 'Cast', 'Div', 'DivNoNan', 'Identity', 'Maximum',

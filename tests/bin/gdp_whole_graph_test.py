@@ -10,6 +10,7 @@ from tensorflow.core.framework import graph_pb2
 from gdp_grappler.bin import gdp
 from gdp_grappler.cluster import cluster_file
 from gdp_grappler.cluster import presets
+from gdp_grappler.graph.sources import sources
 from helpers import clusters
 from helpers import graph_defs
 
@@ -86,6 +87,30 @@ def test_a_map_overrides_the_devices_of_the_graph(tmp_path):
   # What is fed and fetched stays.
   for name in ('w', 'w/Assign', 'matmul'):
     assert nodes[name].device.endswith('GPU:0')
+
+
+def test_what_was_placed_is_the_same_step_again(tmp_path):
+  """A GraphDef has no fetches, so ops that no step runs were read as well."""
+  path, output = str(tmp_path / 'v1.meta'), str(tmp_path / 'placed.pb')
+  with tf.Graph().as_default() as graph:
+    _train()
+    tf.square(graph.get_tensor_by_name('inputs:0'), 'unused')
+    graph.add_to_collection('train_op', graph.get_operation_by_name('train'))
+    tf1.train.export_meta_graph(path)
+  assert gdp.run([
+      'place', path, '--cluster=2xP100', '--placer=random', f'--output={output}'
+  ]) == 0
+  first, again = sources.load(path), sources.load(output)
+  assert again.fetches == first.fetches == ('train',)
+  assert {node.name for node in again.graph_def.node
+         } == {node.name for node in first.graph_def.node}
+  # A program may use such an op after all.
+  graph_def = graph_pb2.GraphDef.FromString(
+      (tmp_path / 'placed.pb').read_bytes())
+  graph_def.node.append(
+      graph_defs.node('used', 'Sin', ['unused'], T=graph_defs.FLOAT))
+  (tmp_path / 'more.pb').write_bytes(graph_def.SerializeToString())
+  assert sources.load(str(tmp_path / 'more.pb')).fetches == ('train', 'used')
 
 
 def test_tensorflow_runs_what_was_placed(paths, tmp_path):

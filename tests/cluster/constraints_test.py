@@ -26,11 +26,23 @@ def test_kernels_of_a_group_count_together():
                                                        [False, True, True]]
 
 
-def test_pins_by_any_name_and_to_the_host_where_the_device_is_absent():
-  assert _allowed(
-      pins=['GPU:1', '', '/job:w/replica:0/task:7/device:GPU:0']) == [[
-          False, False, True
-      ], [True] * 3, [True, False, False]]
+def test_pins_by_any_name():
+  assert _allowed(pins=['GPU:1', '', '/cpu:0']) == [[False, False, True],
+                                                    [True] * 3,
+                                                    [True, False, False]]
+
+
+@pytest.mark.parametrize('cluster, absent, expected', [
+    ('2xP100', '/job:w/replica:0/task:7/device:GPU:0', 1),
+    ('2xP100', 'GPU:5', 1),
+    ('2xP100', '/job:w/replica:0/task:7/device:CPU:0', 0),
+    ('cpu', 'GPU:0', 0),
+])
+def test_absent_device_means_one_of_its_type(cluster, absent, expected):
+  """It meant the host, also if the device was a GPU."""
+  allowed = constraints.allowed_devices(graphs.chain(1, pins=[absent]),
+                                        presets.preset(cluster))
+  assert np.flatnonzero(allowed).tolist() == [expected]
 
 
 def test_a_users_pin_has_to_exist():
@@ -55,6 +67,15 @@ def test_an_op_of_another_type_of_device():
       '"cpu", only on a GPU. Give'):
     constraints.allowed_devices(
         graphs.chain(2, allowed_types=[[True, True], [False, True]]),
+        presets.preset('cpu'))
+
+
+def test_an_op_that_stays_on_another_type_of_device():
+  """The message told users to remove a pin, but they had set none."""
+  with pytest.raises(errors.InfeasiblePlacementError,
+                     match=r'"op0" \(MatMul\) .* only on a GPU. Give'):
+    constraints.allowed_devices(
+        graphs.chain(1, allowed_types=[[False, True]], pins=['GPU:0']),
         presets.preset('cpu'))
 
 

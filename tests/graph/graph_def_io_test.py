@@ -304,9 +304,9 @@ def test_leave_alone_keeps_the_device():
   alone = {'_gdp_leave_alone': {'b': True}}
   graph = _read(graph_defs.node('a', 'NoOp', device='/gpu:1', **alone),
                 graph_defs.node('b', 'NoOp', **alone))
-  assert graph.pins == ('/gpu:1', 'CPU:0')
+  assert graph.pins == ('/gpu:1', '/device:GPU:0')
   allowed = constraints.allowed_devices(graph, presets.preset('2xP100'))
-  assert np.argwhere(allowed).tolist() == [[0, 2], [1, 0]]
+  assert np.argwhere(allowed).tolist() == [[0, 2], [1, 1]]
 
 
 @pytest.mark.parametrize('op, live, stays', [('RandomUniform', True, True),

@@ -156,6 +156,32 @@ def test_elements_of_lists_are_handed_on(op_type):
                       (raw.TensorListPushBack(input_handle=_list(0), tensor=x)))
 
 
+def _through_a_stack(x):
+  stack = raw.StackV2(max_size=-1, elem_type=tf.float32, stack_name='')
+  with tf.control_dependencies([raw.StackPushV2(handle=stack, elem=x)]):
+    return raw.StackPopV2(handle=stack, elem_type=tf.float32)
+
+
+def _through_an_array(x):
+  array, flow = raw.TensorArrayV3(size=1, dtype=tf.float32)
+  flow = raw.TensorArrayWriteV3(handle=array, index=0, value=x, flow_in=flow)
+  return raw.TensorArrayReadV3(handle=array, index=0, flow_in=flow,
+                               dtype=tf.float32)
+
+
+@pytest.mark.parametrize('make, names',
+                         [(_through_a_stack, ('StackPush', 'StackPop')),
+                          (_through_an_array,
+                           ('TensorArrayWrite', 'TensorArrayRead'))],
+                         ids=['stack', 'array'])
+def test_stacks_and_arrays_hold_references(make, names):
+  """Loops of TensorFlow 1 were priced as if they copied what they store."""
+  for kind in tf_kernels.get_all_registered_kernels().kernel:
+    if kind.op.rstrip('V23') in names:
+      assert kind.op in op_kinds.NO_KERNEL
+  assert _of_a_tensor(make)
+
+
 def test_lists_are_changed_without_a_kernel():
   """Each was priced as a launch and a copy."""
   assert op_kinds.NEW_LISTS | op_kinds.LIST_CHANGES <= op_kinds.NO_KERNEL

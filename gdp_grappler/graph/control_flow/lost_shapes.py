@@ -3,15 +3,20 @@
 Shape inference does not know which shapes the elements of a list have. So it
 does not know the shapes of what the loop of a gradient pops, nor of anything
 that is computed from them. But the op that made the list has the shape of its
-elements as an input. Nor does shape inference know what `VariableShape`
-returns.
+elements as an input.
+
+Nor does shape inference know what `VariableShape` returns, the values of
+`InvertPermutation`, which a gradient of a transpose reads, or the shape of what
+is looked up in a table.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Callable, Sequence
 
 import numpy as np
+from tensorflow.core.framework import attr_value_pb2
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.framework import tensor_shape_pb2
 from tensorflow.core.framework import types_pb2
@@ -20,10 +25,17 @@ from tensorflow.python.framework import tensor_util
 from gdp_grappler.graph import node_attributes
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph.control_flow import stored_tensors
 from gdp_grappler.graph.control_flow import values as values_lib
 
 _POPS = frozenset(('TensorListPopBack',))
 _SHAPES = frozenset(('VariableShape',))
+_INVERSIONS = frozenset(('InvertPermutation',))
+_LOOKUPS = frozenset(('LookupTableFind', 'LookupTableFindV2'))
+# Tables whose keys may be vectors. Shape inference knows their shapes.
+_TENSOR_TABLES = frozenset(('AnonymousMutableDenseHashTable',
+                            'MutableDenseHashTable', 'MutableDenseHashTableV2'))
+_LOST = _POPS | _SHAPES | _INVERSIONS | _LOOKUPS
 # Ops that make lists, with the position of the input that is a shape.
 _ELEMENT_SHAPES = {
     'EmptyTensorList': 0, 'TensorListReserve': 0, 'TensorListFromTensor': 1
@@ -39,7 +51,7 @@ def substitutes(table: node_table.NodeTable) -> dict[int, node_def_pb2.NodeDef]:
 
   Each has the outputs of the node that it replaces.
   """
-  if not table.types & (_POPS | _SHAPES):
+  if not table.types & (_LOST | stored_tensors.TAKES):
     return {}
   nodes = table.nodes
   inputs: list[list[values_lib.Tensor]] = [[] for _ in nodes]
@@ -48,32 +60,37 @@ def substitutes(table: node_table.NodeTable) -> dict[int, node_def_pb2.NodeDef]:
       inputs[target].append((source, output))
   values = values_lib.Values(nodes, inputs, lambda _: None)
 
+  def array(op: int, place: int) -> np.ndarray | None:
+    if place >= len(inputs[op]):
+      return None  # Shape inference rejects the graph.
+    value = values.value(inputs[op][place])
+    return None if value is None else value.array
+
+  def maker(op: int, place: int) -> node_def_pb2.NodeDef:
+    return nodes[values.source(inputs[op][place])[0]]
+
   def popped(op: int) -> node_def_pb2.NodeDef | None:
     made = values.creator(inputs[op][0])
     if made is None:
       return None
-    maker, _ = made
+    return _popped(nodes[op],
+                   elements(nodes[made[0]], functools.partial(array, made[0])))
 
-    def array(place: int) -> np.ndarray | None:
-      if place >= len(inputs[maker]):
-        return None  # Shape inference rejects the graph.
-      value = values.value(inputs[maker][place])
-      return None if value is None else value.array
+  def found(op: int) -> node_def_pb2.NodeDef | None:
+    kind = nodes[op].op
+    if kind in _POPS and inputs[op]:
+      return popped(op)
+    if kind in _SHAPES and inputs[op]:
+      return _shape(nodes[op], maker(op, 0))
+    if kind in _INVERSIONS:
+      return _inverse(nodes[op], array(op, 0))
+    if kind in _LOOKUPS and len(inputs[op]) == 3:
+      return _looked_up(nodes[op], maker(op, 0), maker(op, 2))
+    return None
 
-    return _popped(nodes[op], elements(nodes[maker], array))
-
-  result = {}
-  for op, node in enumerate(nodes):
-    if not inputs[op]:
-      continue
-    found = None
-    if node.op in _POPS:
-      found = popped(op)
-    elif node.op in _SHAPES:
-      found = _constant(node, nodes[values.source(inputs[op][0])[0]])
-    if found is not None:
-      result[op] = found
-  return result
+  lost = np.flatnonzero(table.flags(lambda node: node.op in _LOST)).tolist()
+  result = {op: node for op in lost if (node := found(op)) is not None}
+  return result | stored_tensors.substitutes(table, inputs, values)
 
 
 def elements(maker: node_def_pb2.NodeDef,
@@ -119,8 +136,8 @@ def _popped(pop: node_def_pb2.NodeDef,
   return result
 
 
-def _constant(reader: node_def_pb2.NodeDef,
-              variable: node_def_pb2.NodeDef) -> node_def_pb2.NodeDef | None:
+def _shape(reader: node_def_pb2.NodeDef,
+           variable: node_def_pb2.NodeDef) -> node_def_pb2.NodeDef | None:
   """Returns the shape of a variable; None if it is not fully known."""
   shapes: Sequence[tensor_shape_pb2.TensorShapeProto] = ()
   if variable.op in op_kinds.ARGUMENTS:
@@ -132,9 +149,54 @@ def _constant(reader: node_def_pb2.NodeDef,
   sizes = [dim.size for dim in shapes[0].dim]
   if min(sizes, default=0) < 0:
     return None
-  dtype = node_attributes.of(reader, 'out_type').type or types_pb2.DT_INT32
-  result = node_def_pb2.NodeDef(name=reader.name, op='Const')
-  result.attr['dtype'].type = dtype
+  return _constant(reader.name, sizes, node_attributes.of(reader, 'out_type'))
+
+
+def _inverse(inversion: node_def_pb2.NodeDef,
+             permutation: np.ndarray | None) -> node_def_pb2.NodeDef | None:
+  """Returns an inverse permutation; None if the permutation is unknown."""
+  if permutation is None or permutation.ndim != 1:
+    return None
+  inverse = np.argsort(permutation)
+  if (permutation[inverse] != np.arange(len(inverse))).any():
+    return None  # The op fails in a step.
+  return _constant(inversion.name, inverse.tolist(),
+                   node_attributes.of(inversion, 'T'))
+
+
+def _looked_up(lookup: node_def_pb2.NodeDef, table: node_def_pb2.NodeDef,
+               default: node_def_pb2.NodeDef) -> node_def_pb2.NodeDef | None:
+  """Returns an op with the shape of the keys, if the values are scalars.
+
+  Args:
+    lookup: An op that looks up keys in a table.
+    table: The op that makes the table, or an argument.
+    default: The op that makes the value of keys that are not in the table. It
+      has the shape of a value.
+  """
+  shapes: Sequence[tensor_shape_pb2.TensorShapeProto] = ()
+  if default.op in op_kinds.ARGUMENTS:
+    shapes = node_attributes.of(default, '_output_shapes').list.shape
+  elif default.op == 'Const':
+    shapes = [node_attributes.of(default, 'value').tensor.tensor_shape]
+  is_scalar = len(shapes) == 1 and not (shapes[0].unknown_rank or shapes[0].dim)
+  if not is_scalar or table.op in _TENSOR_TABLES:
+    return None
+  result = node_def_pb2.NodeDef(name=lookup.name, op='Cast',
+                                input=[lookup.input[1]])
+  result.attr['SrcT'].CopyFrom(node_attributes.of(lookup, 'Tin'))
+  result.attr['DstT'].CopyFrom(node_attributes.of(lookup, 'Tout'))
+  return result
+
+
+def _constant(name: str, numbers: Sequence[int],
+              dtype: attr_value_pb2.AttrValue) -> node_def_pb2.NodeDef | None:
+  """Returns a vector of integers, by default int32; None for other types."""
+  kind = dtype.type or types_pb2.DT_INT32
+  if kind not in (types_pb2.DT_INT32, types_pb2.DT_INT64):
+    return None  # Shape inference rejects the graph.
+  result = node_def_pb2.NodeDef(name=name, op='Const')
+  result.attr['dtype'].type = kind
   result.attr['value'].tensor.CopyFrom(
-      tensor_util.make_tensor_proto(sizes, dtype, [len(sizes)]))
+      tensor_util.make_tensor_proto(numbers, kind, [len(numbers)]))
   return result

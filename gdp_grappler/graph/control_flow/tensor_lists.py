@@ -1,9 +1,9 @@
-"""Memory of the lists of tensors that a while loop fills.
+"""Memory of the lists and stacks of tensors that a while loop fills.
 
 If a gradient of a loop is computed, the loop pushes the tensors that the
-backward pass needs on lists. All of them exist at the same time, until the loop
-of the gradient pops them. Shape inference gives a list no size, because the
-size depends on the number of iterations.
+backward pass needs on lists, or on stacks in TensorFlow 1. All of them exist at
+the same time, until the loop of the gradient pops them. Shape inference gives a
+list no size, because the size depends on the number of iterations.
 
 A list holds references. Tensors that every iteration computes anew need memory
 for each iteration. A tensor from outside of the loop is one buffer, however
@@ -28,9 +28,13 @@ from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import frames as frames_lib
 from gdp_grappler.graph.control_flow import values as values_lib
 
-# Ops that add an element to a list, with the position of this input.
-_ADDS = {'TensorListPushBack': 1, 'TensorListSetItem': 2}
-_BEGINNINGS = op_kinds.NEW_LISTS | op_kinds.ENTERS | {'_Arg'}
+# Ops that add an element to a list or a stack, with the position of this input.
+_ADDS = {
+    'TensorListPushBack': 1, 'TensorListSetItem': 2,
+    **dict.fromkeys(op_kinds.STACK_PUSHES, 1)
+}
+_BEGINNINGS = (op_kinds.NEW_LISTS | op_kinds.STACKS | op_kinds.ENTERS
+               | {'_Arg'})
 
 
 def list_bytes(nodes: Sequence[node_def_pb2.NodeDef],

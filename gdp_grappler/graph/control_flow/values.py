@@ -35,6 +35,7 @@ _MAX_DEPTH = 200
 _SAME_VALUE = op_kinds.SAME_VALUE | op_kinds.OPTIONALS
 _SAME_BUFFER = (op_kinds.HANDED_ON | op_kinds.VIEWS
                 | op_kinds.OPTIONALS) - {'Exit'}
+_MAKERS = op_kinds.LIST_MAKERS | op_kinds.STACKS | {'TensorArrayV3', '_Arg'}
 _SAME_LIST = (_SAME_VALUE | op_kinds.LIST_CHANGES
               | {'Merge', 'TensorListPopBack'})
 
@@ -337,14 +338,14 @@ class Values:
 
   def creator(self, handle: Tensor,
               shared: Collection[int] = ()) -> Tensor | None:
-    """Returns the op that made a list or an array of tensors; None if unknown.
+    """Returns the op that made a list, an array or a stack; None if unknown.
 
     If a list is an argument of the function, the result is the argument. If an
     op of `shared` made it, the result is the op that reads it from there.
     """
     for _ in range(_MAX_DEPTH):
       kind = self._types[handle[0]]
-      if kind in op_kinds.LIST_MAKERS or kind in ('TensorArrayV3', '_Arg'):
+      if kind in _MAKERS:
         return handle
       if kind not in _SAME_LIST:
         return None

@@ -8,6 +8,7 @@ import numpy as np
 
 from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import node_table
+from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import asked as asked_lib
@@ -61,6 +62,7 @@ def pins(
         map(node_types.is_handle, (*types.inputs, *types.outputs))):
       result[op] = table.nodes[op].device
   _drop_impossible(table, groups, allowed_types, result, by_user)
+  _pin_like_placer(table, groups, allowed_types, result)
   if live:
     groups, result = _divide_split_groups(table, groups, result, holder,
                                           by_user)
@@ -92,6 +94,31 @@ def _drop_impossible(table: node_table.NodeTable, groups: np.ndarray,
   for op in np.flatnonzero(
       asked_lib.impossible(wishes, others, groups, allowed_types)).tolist():
     pins[op], by_user[op] = '', False
+
+
+def _pin_like_placer(table: node_table.NodeTable, groups: np.ndarray,
+                     allowed_types: np.ndarray, pins: list[str]) -> None:
+  """Pins ops that stay, but have no device, as TensorFlow's placer does.
+
+  The placer takes the first GPU if all ops of the group have a kernel for it.
+  An op follows the pins of its group.
+
+  Args:
+    table: N nodes.
+    groups: int [N], groups of ops.
+    allowed_types: bool [N, types], whether there is a kernel.
+    pins: [N], pins; changed in place.
+  """
+  chosen = table.flags(
+      lambda node: pins_lib.by_default(node, node_types.signature(node)))
+  if not chosen.any():
+    return
+  pinned = np.bincount(groups, np.array(pins) != '') > 0
+  gpu = op_graph.DEVICE_TYPES.index('GPU')
+  on_host = np.bincount(groups, ~allowed_types[:, gpu]) > 0
+  for op in np.flatnonzero(chosen & ~pinned[groups]).tolist():
+    kind = 'CPU' if on_host[groups[op]] else 'GPU'
+    pins[op] = f'{table.nodes[op].device}/device:{kind}:0'
 
 
 def _called_by_name(source: source_graph.SourceGraph,

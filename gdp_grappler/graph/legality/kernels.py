@@ -20,8 +20,11 @@ def allowed_types(node: node_def_pb2.NodeDef) -> tuple[bool, ...]:
   """Whether each of `op_graph.DEVICE_TYPES` can run a node, [2].
 
   Kernels are matched as TensorFlow matches them: by device type, by the types
-  of the node's attributes and by its `_kernel` label.
+  of the node's attributes and by its `_kernel` label. A call of a function by
+  its name has no kernel, and can be on every device.
   """
+  if op_def(node.op) is None:
+    return (True,) * len(op_graph.DEVICE_TYPES)
   found = {kernel.device_type for kernel in _kernels(node)}
   return tuple(
       kind in found or _DEFAULT in found for kind in op_graph.DEVICE_TYPES)

@@ -21,20 +21,20 @@ ASKED_ATTRIBUTE = '_gdp_asked'
 WAITS_ATTRIBUTE = '_gdp_waits_on_host'
 
 _HOST = 'CPU:0'
+_EXCHANGES = 'it exchanges values with the caller or with other devices'
+_PIPELINE = 'it belongs to the input pipeline'
+_CALLS = 'it calls a function, which is not divided'
 # Ops that exchange data with the caller or other devices, or have state that is
 # found by name and device, not through an edge; each with the text of the
 # reason.
 _STAY = tuple((reason, re.compile(pattern)) for reason, pattern in (
-    ('it exchanges values with the caller or with other devices',
-     r'_?(Device|Host)?(Arg|Retval|Send|Recv|SendTPU.*|RecvTPU.*)$'
+    (_EXCHANGES, r'_?(Device|Host)?(Arg|Retval|Send|Recv|SendTPU.*|RecvTPU.*)$'
      r'|Infeed.*|Outfeed.*|Placeholder(V2|WithDefault)?'),
-    ('it belongs to the input pipeline',
-     r'.*Dataset.*|.*Iterator.*|Optional.*'),
+    (_PIPELINE, r'.*Dataset.*|.*Iterator.*|Optional.*'),
     ('it runs Python', r'.*PyFunc.*'),
     ('it is a collective operation', r'Collective.*|.*Nccl.*'),
     ('it belongs to XLA or a TPU', r'Xla.*|_Xla.*|TPU.*'),
-    ('it calls a function, which is not divided',
-     r'(Stateful)?PartitionedCall|RemoteCall|SymbolicGradient'
+    (_CALLS, r'(Stateful)?PartitionedCall|RemoteCall|SymbolicGradient'
      r'|(Stateless)?(If|While|Case)|For'),
 ))
 # Ops whose state is in a variable, tensor array or stack that is the op's
@@ -51,12 +51,13 @@ _STREAM = re.compile(
     r'|NonDeterministicInts')
 _XLA_ATTRIBUTES = ('_XlaMustCompile', '_XlaCompile', '_tpu_replicate')
 _CHANNELS_FIRST = (b'NCHW', b'NCDHW', b'NCHW_VECT_C')
-_HOST_TYPES = (types_pb2.DT_STRING,)
 
 
 def device_pin(node: node_def_pb2.NodeDef,
                signature: node_types.Signature) -> tuple[str, bool]:
-  """Returns a node's pin, '' if it is free, and whether a user asked for it.
+  """Returns a node's pin, and whether a user asked for it.
+
+  The pin is '' if the node is free, or if its group decides (`by_default`).
 
   Args:
     node: A node.
@@ -65,10 +66,29 @@ def device_pin(node: node_def_pb2.NodeDef,
   if PIN_ATTRIBUTE in node.attr:
     return node.attr[PIN_ATTRIBUTE].s.decode(errors='replace'), True
   if LEAVE_ALONE_ATTRIBUTE in node.attr or stays(node, signature):
+    if by_default(node, signature):
+      return '', False
     return node.device or _HOST, False
   if ASKED_ATTRIBUTE in node.attr:
     return node.attr[ASKED_ATTRIBUTE].s.decode(errors='replace'), True
   return '', False
+
+
+def by_default(node: node_def_pb2.NodeDef,
+               signature: node_types.Signature) -> bool:
+  """Whether TensorFlow's placer chooses the device of a node that stays.
+
+  The node has no device, or at most a task. Values of the caller, the input
+  pipeline and strings are on the host, so the placer has no choice for them. A
+  resource of the caller may be on any device.
+  """
+  tie = _ties(node.op)
+  on_host = (tie == _PIPELINE or _has(signature, types_pb2.DT_STRING) or
+             tie == _EXCHANGES and not _has(signature, types_pb2.DT_RESOURCE))
+  last = node.device.rpartition('/')[2].lower()
+  placed = last.startswith(('device:', 'cpu:', 'gpu:'))
+  return not placed and not on_host and (LEAVE_ALONE_ATTRIBUTE in node.attr or
+                                         stays(node, signature))
 
 
 def has_wish(node: node_def_pb2.NodeDef) -> bool:
@@ -97,18 +117,22 @@ def why_it_stays(node: node_def_pb2.NodeDef,
 def _ties_of_kind(op_type: str, signature: node_types.Signature) -> str:
   """Returns why nodes of a type and signature stay; '' if they may move."""
   definition = kernels.op_def(op_type)
-  if definition is None:
-    return 'TensorFlow does not know its type'
-  if any(arg.dtype in _HOST_TYPES
-         for arg in (*signature.inputs, *signature.outputs)):
+  if definition is None:  # Its type is the name of a function.
+    return _CALLS
+  if _has(signature, types_pb2.DT_STRING):
     return 'strings are handled by the host only'
   # The body of the function, and the devices that could run it, are not
   # examined.
   if any(attr.type == 'func' for attr in definition.attr):
-    return 'it calls a function, which is not divided'
+    return _CALLS
   if definition.is_stateful and not _MOVABLE_STATE.fullmatch(op_type):
     return 'it has state that is found by name and device'
   return ''
+
+
+def _has(signature: node_types.Signature, dtype: int) -> bool:
+  return any(
+      arg.dtype == dtype for arg in (*signature.inputs, *signature.outputs))
 
 
 @functools.cache

@@ -182,7 +182,9 @@ class Reasons:
       who = 'graph' if self._source is None else 'program'
       return Reason(PIN, f'is pinned to {pin} by the {who}')
     if pin:
-      return Reason(STAYS, f'stays where it is: {self._why_it_stays(op)}')
+      node = self._nodes.get(graph.names[op])
+      where = ('it is' if node is None or node.device else 'TensorFlow puts it')
+      return Reason(STAYS, f'stays where {where}: {self._why_it_stays(op)}')
     if self._rounds_elsewhere(op):
       return Reason(NUMBERS,
                     f'stays on its type of device: {self._why_it_rounds(op)}')

@@ -16,6 +16,10 @@ from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import inlining
 
+# Mark of nodes that the step does not need, in a GraphDef that we wrote. A
+# GraphDef has no place for its fetches.
+UNNEEDED_ATTRIBUTE = '_gdp_unneeded'
+
 _NO_READ = op_kinds.SETTING | op_kinds.VARIABLES
 # Ops that only read a variable. Exports keep such ops for possible readers.
 _READS = op_kinds.VARIABLES | {'ReadVariableOp', 'Identity'}
@@ -63,12 +67,15 @@ def tensors(info: meta_graph_pb2.TensorInfo) -> list[tuple[str, int]]:
 def fetches(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
   """Returns the results of a function graph, or else the ops without readers.
 
-  Ops that save, restore or initialize are left out, unless there are no others.
+  Readers with the mark `UNNEEDED_ATTRIBUTE` do not count. Ops that save,
+  restore or initialize are left out, unless there are no others.
   """
   returned = tuple(n.name for n in graph_def.node if n.op == '_Retval')
   if returned:
     return returned
-  candidates = sinks(graph_def)
+  candidates = _unread([
+      n for n in graph_def.node if UNNEEDED_ATTRIBUTE not in n.attr
+  ]) or sinks(graph_def)
   needs = _Needs(graph_def)
   steps = [name for name in candidates if needs.is_step(name)]
   return tuple(steps or candidates)
@@ -76,8 +83,12 @@ def fetches(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
 
 def sinks(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
   """Returns the names of nodes that no other node reads or waits for."""
-  read = {name_parts.node_of(i) for n in graph_def.node for i in n.input}
-  return tuple(n.name for n in graph_def.node if n.name not in read)
+  return _unread(graph_def.node)
+
+
+def _unread(nodes: Sequence[node_def_pb2.NodeDef]) -> tuple[str, ...]:
+  read = {name_parts.node_of(i) for n in nodes for i in n.input}
+  return tuple(n.name for n in nodes if n.name not in read)
 
 
 def simplify(

@@ -11,10 +11,10 @@ from tensorflow.python.ops import functional_ops
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import pruning
-from helpers import clusters
 from helpers import graph_defs
 
 tf1 = tf.compat.v1
@@ -118,7 +118,7 @@ def test_a_known_loop_is_counted_and_its_memory_held():
 
 def test_the_price_and_the_peak_have_it():
   kept, _ = _both(_gradient_of_a_loop)
-  cluster = clusters.make_cluster(1)
+  cluster = presets.preset('cpu')
   sim = simulator.Simulator(cluster)
   placement = placement_lib.Placement(np.zeros(kept.num_ops, np.int32), cluster)
   price = sim.evaluate(kept, placement)

@@ -111,3 +111,87 @@ def test_the_shape_of_a_variable_is_a_constant(shape, dtype):
   value = tf.make_ndarray(node.attr['value'].tensor)
   assert value.tolist() == list(shape)
   assert value.dtype == np.dtype(dtype.as_numpy_dtype)
+
+
+def _table_of_words():
+  return raw.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64)
+
+
+def _found(default, make_table=_table_of_words):
+  return raw.LookupTableFindV2(
+      table_handle=make_table(),
+      keys=tf.compat.v1.placeholder(tf.string, [None, 128]),
+      default_value=default, name='found')
+
+
+def test_what_a_table_contains_has_the_shape_of_the_keys():
+  """After a lookup all shapes were unknown, and products cost no FLOPs."""
+
+  def make():
+    x = tf.gather(tf.ones([1000, 512]), _found(tf.constant(-1, tf.int64)))
+    raw.Einsum(inputs=[x, tf.ones([512, 64])], equation='btd,df->btf',
+               name='product')
+
+  table = _table(make)
+  properties = op_properties.estimate(table, unknown_dim=32)
+  product = table.names.index('product')
+  assert properties.shape(product, 0) == (32, 128, 64)
+  assert properties.flops[product] == 2 * 32 * 128 * 512 * 64
+  found = table.names.index('found')
+  size = properties.output_bytes[properties.output_starts[found]]
+  assert size == 32 * 128 * 8  # Numbers of eight bytes, not words.
+
+
+def test_a_function_with_a_table_outside_knows_what_it_looks_up():
+  """Tables of Keras layers are arguments of the train function."""
+  words = tf.lookup.StaticHashTable(
+      tf.lookup.KeyValueTensorInitializer(['a', 'b'], [1., 2.]), 0.)
+  lookup = tf.function(words.lookup)
+  table = node_table.NodeTable(
+      'lookup', graph_defs.optimized(lambda: lookup(tf.constant(['a'] * 7))))
+  (op,) = (i for i, n in enumerate(table.nodes) if n.op == 'LookupTableFindV2')
+  assert op_properties.estimate(table, unknown_dim=50).shape(op, 0) == (7,)
+
+
+@pytest.mark.parametrize('make', [
+    lambda: _found(tf.zeros([5], tf.int64)),
+    lambda: _found(tf.compat.v1.placeholder(tf.int64, None)),
+    lambda: _found(
+        tf.constant(-1, tf.int64), lambda: raw.MutableDenseHashTableV2(
+            empty_key=['', ''], deleted_key=['', 'x'], value_dtype=tf.int64)),
+], ids=['vectors', 'unknown', 'keys_are_vectors'])
+def test_a_table_of_tensors_has_other_shapes_than_its_keys(make):
+  assert not lost_shapes.substitutes(_table(make))
+
+
+@pytest.mark.parametrize('dtype', [tf.int32, tf.int64])
+def test_a_gradient_of_a_transpose_knows_its_shape(dtype):
+  """Products of attention had as many heads as the batch has rows."""
+
+  def make():
+    x = tf.compat.v1.placeholder(tf.float32, [None, 256, 8, 64])
+    order = tf.constant([1, 3, 0, 2], dtype)
+    raw.Transpose(x=raw.Transpose(x=x, perm=order),
+                  perm=raw.InvertPermutation(x=order), name='back')
+
+  table = _table(make)
+  properties = op_properties.estimate(table, unknown_dim=50)
+  assert properties.shape(table.names.index('back'), 0) == (50, 256, 8, 64)
+
+
+@pytest.mark.parametrize('order', [
+    lambda: tf.constant([0, 2, 2]), lambda: tf.constant([1, 2, 3]),
+    lambda: tf.compat.v1.placeholder(tf.int32, [3])
+], ids=['repeated', 'too_large', 'unknown'])
+def test_what_is_no_known_permutation_has_no_inverse(order):
+  assert not lost_shapes.substitutes(
+      _table(lambda: raw.InvertPermutation(x=order())))
+
+
+def test_a_permutation_of_a_wrong_type_is_left_to_tensorflow():
+  """The conversion of the inverse failed, and with it the whole pass."""
+  definition = graph_defs.built(
+      lambda: raw.InvertPermutation(x=tf.constant([1, 0])))
+  (node,) = (n for n in definition.node if n.op == 'InvertPermutation')
+  node.attr['T'].type = tf.float32.as_datatype_enum
+  assert not lost_shapes.substitutes(node_table.NodeTable('test', definition))

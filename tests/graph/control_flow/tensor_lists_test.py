@@ -23,6 +23,20 @@ def test_lists_of_a_loop_hold_every_iteration():
   assert sorted(held.values()) == [0, 2 * 4 * 2 * 3 * 4]
 
 
+def test_stacks_of_a_loop_hold_every_iteration():
+  """What a loop of TensorFlow 1 pushes for its gradient had no memory."""
+  with tf.Graph().as_default() as built:
+    real_graphs.V1_GRAPHS['frames_with_gradient']()
+  graph = graph_def_io.read(
+      source_graph.SourceGraph('loop', built.as_graph_def()), unknown_dim=2)
+  held = [
+      graph.output_bytes[i] for i, t in enumerate(graph.op_types)
+      if t == 'StackV2'
+  ]
+  # Three iterations keep an input and an output [2, 3] of their layer.
+  assert held == [3 * 2 * 3 * 4] * 2
+
+
 def _loops_with_gradient(count):
   """As `while_loop_gradient`, several times in a row with one weight."""
   weight = tf.Variable(tf.ones([3, 3]))

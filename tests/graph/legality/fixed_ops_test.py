@@ -1,5 +1,6 @@
 """What is fixed, where several rules meet; `graph_def_io_test` has the rest."""
 
+import pytest
 import tensorflow as tf
 
 from gdp_grappler.graph import graph_def_io
@@ -69,3 +70,78 @@ def test_loop_that_is_torn_asks_for_nothing():
     tf.compat.v1.enable_control_flow_v2()
   assert not graph.user_pins.any()
   assert any(op == 'Sin' for op in graph.op_types)
+
+
+def _jitted(device):
+  """Adds a variable on a device and a call that XLA compiles."""
+  with tf.device(device):
+    weight = tf.compat.v1.get_variable('weight', (8, 8), use_resource=True)
+  tf.function(lambda x: tf.matmul(x, weight), jit_compile=True)(tf.ones((8, 8)))
+
+
+def _call(graph):
+  return next(i for i, op in enumerate(graph.op_types) if 'Call' in op)
+
+
+def test_call_compiled_by_xla_is_on_the_first_gpu():
+  """The call and its variables were on the CPU of a cluster with GPUs."""
+  graph = _read(lambda: _jitted(None))
+  call = _call(graph)
+  assert graph.pins[call] == '/device:GPU:0' and not graph.user_pins[call]
+  assert graph.groups[call] == graph.groups[graph.names.index('weight')]
+
+
+def test_call_follows_the_pin_of_its_variable():
+  """The call was on the CPU, so the device of the variable was dropped."""
+  graph = _read(lambda: _jitted('/gpu:1'))
+  found = _pins(graph)
+  assert found['weight'] == ('/device:GPU:1', True)
+  assert graph.names[_call(graph)] not in found
+
+
+def test_variable_of_the_caller_is_on_the_first_gpu():
+  """The graph of a function read all its variables on the CPU."""
+  weight = tf.Variable(tf.ones((8, 8)))
+  function = tf.function(lambda x: tf.matmul(x, weight)).get_concrete_function(
+      tf.TensorSpec((8, 8)))
+  graph = graph_def_io.read(graph_defs.source(function.graph.as_graph_def()))
+  read = graph.groups[graph.op_types.index('ReadVariableOp')]
+  pins = {pin for group, pin in zip(graph.groups, graph.pins) if group == read}
+  assert pins == {'', '/device:GPU:0'}
+
+
+def test_task_without_a_device_has_a_gpu():
+  """A task alone is no device of a cluster, so the op was on the host."""
+
+  def make():
+    with tf.device('/job:worker/task:1'):
+      tf.debugging.check_numerics(tf.ones(8), '', name='op')
+
+  graph = _read(make)
+  assert graph.pins[graph.names.index(
+      'op')] == '/job:worker/task:1/device:GPU:0'
+
+
+def test_call_with_a_table_of_the_host_is_there():
+
+  def make():
+    table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, 0)
+    tf.function(lambda x: table.lookup(x), jit_compile=True)(tf.ones((8,),
+                                                                     tf.int64))
+
+  graph = _read(make)
+  assert graph.pins[_call(graph)] == '/device:CPU:0'
+
+
+@pytest.mark.parametrize('make, expected', [
+    (lambda: tf.debugging.check_numerics(tf.ones(8), '', name='op'),
+     '/device:GPU:0'),
+    (lambda: tf.py_function(lambda: 1., [], tf.float32, name='op'),
+     '/device:GPU:0'),
+    (lambda: tf.compat.v1.py_func(lambda: 1., [], tf.float64, name='op'),
+     '/device:CPU:0'),
+])
+def test_op_that_stays_is_where_its_kernels_are(make, expected):
+  """An op that stays was on the CPU, whatever its kernels were."""
+  graph = _read(make)
+  assert graph.pins[graph.names.index('op')] == expected

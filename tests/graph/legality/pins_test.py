@@ -92,8 +92,41 @@ def test_an_argument_that_is_a_variable_moves_with_its_group():
   assert _pin(iterator) == ('/device:CPU:1', False)
 
 
-def test_unplaced_ops_that_stay_go_to_the_host():
-  assert _pin(graph_defs.node('n', 'PyFunc')) == ('CPU:0', False)
+@pytest.mark.parametrize('op, attributes', [
+    ('Placeholder', {}),
+    ('_Arg', {'T': graph_defs.FLOAT}),
+    ('IteratorGetNext', {}),
+    ('Identity', {'T': _STRING}),
+    ('PartitionedCall',
+     {'Tin': {'list': {'type': [tf.string.as_datatype_enum]}}}),
+])
+def test_values_of_the_host_are_there(op, attributes):
+  assert _pin(graph_defs.node('n', op, **attributes)) == ('CPU:0', False)
+
+
+@pytest.mark.parametrize('op, attributes', [
+    ('PartitionedCall', {}),
+    ('__inference_layer_3', {}),
+    ('XlaCallModule', {}),
+    ('Placeholder', {'dtype': _RESOURCE}),
+    ('_Arg', {'T': _RESOURCE}),
+    ('CheckNumerics', {'T': graph_defs.FLOAT}),
+    ('CudnnRNNV3', {'T': graph_defs.FLOAT}),
+    ('NcclAllReduce', {'T': graph_defs.FLOAT}),
+    ('MatMul', {'T': graph_defs.FLOAT, '_gdp_leave_alone': {'b': True}}),
+])
+def test_the_group_decides_on_an_op_without_device(op, attributes):
+  node = graph_defs.node('n', op, **attributes)
+  assert pins.by_default(node, node_types.signature(node))
+  assert _pin(node) == ('', False)
+  node.device = '/job:worker/task:1'
+  assert _pin(node) == ('', False)
+  assert _pin(_node(op, **attributes)) == ('/device:CPU:1', False)
+
+
+def test_an_op_that_is_free_has_no_default():
+  node = graph_defs.node('n', 'MatMul', T=graph_defs.FLOAT)
+  assert not pins.by_default(node, node_types.signature(node))
 
 
 def test_users_come_first():

@@ -68,6 +68,17 @@ def test_what_stays_says_why(make, said):
   assert found.kind == 'stays' and said in found.text
 
 
+def test_what_has_no_device_stays_where_tensorflow_puts_it():
+  """The reason of an op without device was that it 'stays where it is'."""
+
+  def make():
+    tf.debugging.check_numerics(tf.ones(8), '', name='op')
+
+  assert _of(make)['op'].text == (
+      'stays where TensorFlow puts it: it has state that is found by name and '
+      'device')
+
+
 def test_a_kernel_that_only_one_type_has():
   graph = graphs.chain(1, allowed_types=np.array([[True, False]]))
   source = source_graph.SourceGraph('made', graph_defs.graph_def())

@@ -47,6 +47,14 @@ def test_a_step_neither_initializes_nor_saves():
   assert pruning.fetches(_STEP) == ('loss', 'aside')
 
 
+def test_what_a_writer_marked_as_unneeded_is_not_fetched():
+  graph = _graph(('x', 'Placeholder'), ('y', 'Sin', 'x'), ('loss', 'Mean', 'y'),
+                 ('z', 'Cos', 'y'))
+  for node in graph.node[2:]:
+    node.attr[pruning.UNNEEDED_ATTRIBUTE].b = True
+  assert pruning.fetches(graph) == ('y',)
+
+
 def test_a_function_is_run_for_what_it_returns():
   graph = _graph(('a', '_Arg'), ('b', 'Sin', 'a'), ('c', 'Cos', 'a'),
                  ('r', '_Retval', 'b'))
