@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Mapping
 
 from gdp_grappler import errors
 from gdp_grappler import suggestions
@@ -26,9 +26,6 @@ class PlacerConfig:
     hidden_units: Width of the units' states in the graph embedding network and
       in the placement network [trf d model].
     graph_layers: Number of GraphSAGE layers [gs layers].
-    max_neighbors: Largest number of producers, and of consumers, that a unit
-      aggregates; the neighbours with the heaviest edges are kept [gs knn]. 0
-      means all neighbours.
     transformer_layers: Number of Transformer-XL layers [trf layers], without
       the one for feature conditioning.
     heads: Number of attention heads [trf n head].
@@ -72,7 +69,6 @@ class PlacerConfig:
   type_units: int = 16
   hidden_units: int = 64
   graph_layers: int = 3
-  max_neighbors: int = 0
   transformer_layers: int = 2
   heads: int = 4
   head_units: int = 16
@@ -95,6 +91,22 @@ class PlacerConfig:
     for field in dataclasses.fields(self):
       self._check(field, getattr(self, field.name))
 
+  @classmethod
+  def of_fields(cls, fields: Mapping[str, Any]) -> PlacerConfig:
+    """Returns the configuration in a file, also in that of an earlier version.
+
+    Args:
+      fields: Values of fields by name.
+
+    Raises:
+      ConfigError: a field is unknown, or a value is wrong.
+    """
+    fields = known_fields(fields)
+    known = {field.name for field in dataclasses.fields(cls)}
+    for name in sorted({*fields} - known):
+      raise ConfigError(f'this version has no field {name} = {fields[name]!r}')
+    return cls(**fields)
+
   def replace(self, **changes: Any) -> PlacerConfig:
     """Returns a copy with other values.
 
@@ -113,9 +125,25 @@ class PlacerConfig:
           f'give {_WANTED[kind]}{" of at least 1" if low else ""}.')
 
 
-_MAY_BE_ZERO = ('max_neighbors', 'graph_layers', 'transformer_layers',
-                'positions', 'places', 'seed')
+_MAY_BE_ZERO = ('graph_layers', 'transformer_layers', 'positions', 'places',
+                'seed')
 _WANTED = {int: 'an integer', float: 'a number from 0', bool: 'true or false'}
+
+# Fields of earlier versions. With these values a network was as it is now.
+_FORMER = {'max_neighbors': 0}
+
+
+def known_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+  """Returns fields of a configuration without those that do not matter now.
+
+  Args:
+    fields: Values of fields by name, as an earlier version may have written
+      them. Former fields with a value that the network no longer takes remain.
+  """
+  return {
+      name: value for name, value in dict(fields).items()
+      if name not in _FORMER or value != _FORMER[name]
+  }
 
 
 def preset(name: str) -> PlacerConfig:
@@ -135,15 +163,20 @@ def preset(name: str) -> PlacerConfig:
 # minutes on two CPU cores.
 _PAPER = PlacerConfig(positions=16, graph_residual=True, centred_head=True,
                       speed_prior=True)
-# The ablations of the paper's figure 3, and one without GraphSAGE.
-ABLATIONS = {
-    'paper_no_attention': _PAPER.replace(attention=False),
-    'paper_no_superposition': _PAPER.replace(superposition=False),
-    'paper_no_graphsage': _PAPER.replace(graph_layers=0),
+# The ablations of the paper's figure 3, and one without GraphSAGE: the field
+# that each one changes, and its value.
+ABLATIONS: dict[str, tuple[str, Any]] = {
+    'paper_no_attention': ('attention', False),
+    'paper_no_superposition': ('superposition', False),
+    'paper_no_graphsage': ('graph_layers', 0),
 }
 # The network that `gdp_pretrain --network=placer` trains.
 TRANSFER = _PAPER.replace(hidden_units=96, feed_forward_units=192, places=6)
 PRESETS = {
     'default': PlacerConfig(), 'gdp_one': _PAPER, 'paper': _PAPER,
-    'transfer': TRANSFER, **ABLATIONS
+    'transfer': TRANSFER
+}
+PRESETS |= {
+    name: _PAPER.replace(**{field: value})
+    for name, (field, value) in ABLATIONS.items()
 }

@@ -119,7 +119,7 @@ def load_network(directory: pathlib.Path) -> network_lib.PlacerNetwork:
     policy_ops.check(directory)
     policy_ops.check_whole(directory, metadata)
     network = network_lib.PlacerNetwork(
-        config_lib.PlacerConfig(**metadata['config']))
+        config_lib.PlacerConfig.of_fields(metadata['config']))
     reader = tf.train.load_checkpoint(str(directory / 'variables/variables'))
     network.set_weights([
         reader.get_tensor(f'weights/{index}/.ATTRIBUTES/VARIABLE_VALUE')

@@ -166,9 +166,7 @@ class PlacerNetwork(tf.keras.Model):
 
   def embed_graph(self, x: tf.Tensor, features: Features) -> tf.Tensor:
     """Applies the graph embedding network (section 3.1): [M, h] to [M, h]."""
-    graph = graph_tensor.from_tensors(x, features['edges'],
-                                      features['edge_bytes'],
-                                      self.config.max_neighbors)
+    graph = graph_tensor.from_tensors(x, features['edges'])
     for layer in self.graph_layers:
       graph = layer(graph)
     embedded = graph.node_sets[graph_tensor.OP][tfgnn.HIDDEN_STATE]

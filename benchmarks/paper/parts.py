@@ -23,8 +23,9 @@ _BATCH_OF_ALL = columns_lib.Batch(_ALL)
 _HELD_OUT = columns_lib.Batch(_SIX, columns_lib.Scope.OTHERS)
 _SHIPPED = (
     f'`{_ONE}` is GDP-one. `{_SHOT}`, `{_TUNED}` and `{_MOVES}` use the '
-    'weights that ship, which have seen drawn graphs alone; `{ours}` is the '
-    'default placer.').format(ours=_OURS)
+    f'weights that ship, which have seen drawn graphs alone; `{_OURS}` is the '
+    f'default placer. Zero-shot and fine-tuned placements (`{_SHOT}`, '
+    f'`{_TUNED}`) may be all ops on one device, where that is faster.')
 _TURNS = (f'A batch is one policy for all of its graphs, which take turns; '
           f'each has as many iterations as `{_ONE}` of the same row, which had '
           'the seconds.')

@@ -17,6 +17,8 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import layer_devices
 from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.evaluation.ordering import order_names
+from gdp_grappler.placers import placer_table
+from gdp_grappler.placers import registry
 
 
 def check_search(seed: Any, time_budget_s: Any) -> None:
@@ -63,6 +65,24 @@ def check_placers(placers: Any) -> None:
       not isinstance(placers, collections.abc.Collection) or not len(placers)):
     raise errors.GdpError(f'placers is {placers!r}; give a list of names, such '
                           "as ['metis', 'gdp'].")
+
+
+def check_policy(placer: str, policy: Any) -> None:
+  """Checks that a policy is given only to a placer that uses a network.
+
+  Args:
+    placer: Name of the placer.
+    policy: Folder of a network; None for none.
+
+  Raises:
+    GdpError: the placer uses no network, or there is no such placer.
+  """
+  needs = registry.get(placer).needs
+  if policy is not None and placer_table.Need.POLICY not in needs:
+    raise errors.GdpError(
+        f'The placer "{placer}" uses no network. Leave '
+        f'{spelling.argument("policy")} out, or choose a placer with a '
+        'network, such as gdp, gdp_policy or gdp_one_shot.')
 
 
 def check_order(order: Any) -> None:

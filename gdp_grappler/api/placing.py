@@ -75,7 +75,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
       folder, module:function, keras_applications:NAME or a workload's name.
     cluster: A preset such as '2xP100', 'local', a file, or a `Cluster`.
     placer: Name of a placer; see `gdp place --help`.
-    policy: Folder of a trained policy, for a placer that has one.
+    policy: Folder of a trained network, for a placer that uses one.
     plan: Replaces the placer: a file, or devices by layer, {'words': 'CPU:0'}.
     order: 'critical_path' adds an order if that pays; 'fifo' drops the plan's.
     seed: Seed of the placer's random numbers.
@@ -290,6 +290,7 @@ def _check_choice(placer: str, policy: str | None, plan: Plan | None,
                             'policy. Give one of them.')
     arguments.check_plan(plan)
   arguments.check_order(order)
+  arguments.check_policy(placer, policy)
   registry.factory(placer, policy)  # Some must import before TensorFlow.
   if plan is None and placer_table.Need.POLICY in registry.get(placer).needs:
     named_policy.read(policy)

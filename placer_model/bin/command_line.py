@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 import textwrap
 import types
@@ -126,6 +127,15 @@ class CommandLine:
         sys.exit(self.fail(f'--{name}={value}: give a finite number.'))
     return rest
 
+  def typed(self) -> str:
+    """Returns the command that the user typed, after parsing."""
+    given = [
+        f'--{flag.name}={_text(flag.value)}'
+        for flag in (flags.FLAGS[own.name] for own in self.flags)
+        if flag.present
+    ]
+    return shlex.join([self.program, *given])
+
   def exit_code(self, first: str, work: Callable[[], int]) -> int:
     """Runs the work, and returns its exit code; 2 after a GdpError or OSError.
 
@@ -173,6 +183,10 @@ def print_line(text: str) -> None:
     print(text, flush=True)
   except BrokenPipeError:
     starting.drop(sys.stdout)
+
+
+def _text(value: object) -> str:
+  return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def make_repeatable(tf: types.ModuleType) -> None:

@@ -152,9 +152,9 @@ def _train() -> int:
   try:
     every = _every(task_lib, _network(network_kinds))
     if every[0].network == network_kinds.MOVES:
-      move_run.train(every, console.Console(), deadline)
+      move_run.train(every, console.Console(), deadline, start_s)
     else:
-      run_lib.train(every, console.Console(), deadline.earlier(slow_s))
+      run_lib.train(every, console.Console(), deadline.earlier(slow_s), start_s)
     if deadline.passed:
       _LINE.say(f'--time_budget_s={_TIME_BUDGET_S.value:g}: it took '
                 f'{time.monotonic() - start_s:.0f} s. Starting, reading the '
@@ -261,7 +261,7 @@ def _options(task_lib: types.ModuleType, network: str) -> Any:
       network=network, init_policy=_init_policy(task_lib, network),
       restart=_RESTART.value, searches=_SEARCHES.value,
       ray=command_line.RAY.value, max_memory=max_memory.parse(
-          command_line.MAX_MEMORY.value))
+          command_line.MAX_MEMORY.value), command=_LINE.typed())
 
 
 if __name__ == '__main__':

@@ -38,7 +38,7 @@ class Result:
     seconds: Time that the placer took.
     seed: Seed of the placer.
     ordered: Price with the control edges that are predicted to pay; None if the
-      placement is not valid.
+      placement is not valid, or if no time was left to find them.
   """
 
   placer: str
@@ -67,8 +67,13 @@ def in_order(graph: op_graph.OpGraph, evaluator: evaluator_lib.Evaluator,
   left_s = deadline.left_s
   config = control_edges.OrderConfig(
       max_s=math.inf if left_s is None else left_s)
+  order = control_edges.control_edges(graph, result.placement, simulator,
+                                      config)
+  if deadline.passed and not order.complete and not len(order.control_edges):
+    return result
+  placement = control_edges.attach(result.placement, order)
   return dataclasses.replace(
-      result, ordered=control_edges.evaluate(graph, result.placement, evaluator,
+      result, ordered=control_edges.evaluate(graph, placement, evaluator,
                                              simulator, config))
 
 
@@ -83,6 +88,21 @@ def best(results: Sequence[Result]) -> Result:
   return min(
       results, key=lambda result:
       (not result.evaluation.valid, result.evaluation.step_time_s))
+
+
+def found_by(origin: str, best_row: np.ndarray | None, rows: np.ndarray,
+             results: Sequence[Result]) -> str:
+  """Returns the origin of a run's placement; of a baseline, its placer.
+
+  Args:
+    origin: Origin of the placement. 'baseline' stands for any of `results`.
+    best_row: int [M], the placement; None if nothing fits.
+    rows: int [B, M], the placements of the baselines.
+    results: [B], the baselines.
+  """
+  if origin != 'baseline':
+    return origin
+  return results[int((rows == best_row).all(axis=1).argmax())].placer
 
 
 def reference_s(evaluations: Iterable[evaluator_lib.Evaluation],

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from gdp_grappler import errors
 from gdp_grappler import files
+from placer_model import config as config_lib
 from placer_model import run_folder
 from placer_model.training import json_files
 
@@ -270,6 +271,8 @@ def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]) -> None:
   # The file of an older run may lack these. Then `searches` was 0, and
   # `may_round` is unknown.
   found = {'searches': 0, 'may_round': identity.get('may_round'), **found}
+  if isinstance(found.get('placer'), dict):
+    found['placer'] = config_lib.known_fields(found['placer'])
   different = [key for key in identity if found.get(key) != identity[key]]
   if different:
     raise errors.GdpError(
@@ -288,10 +291,10 @@ def _remove_unfinished(model_dir: pathlib.Path) -> None:
 def _differences(found: Mapping[str, Any], identity: Mapping[str, Any],
                  key: str) -> str:
   """Returns 'seed (0 there, 1 here)', also for nested fields."""
-  there, here = found.get(key), identity[key]
+  there, here = found.get(key), identity.get(key)
   if isinstance(there, dict) and isinstance(here, dict):
-    for inner in here:
-      if there.get(inner) != here[inner]:
+    for inner in {**here, **there}:
+      if there.get(inner) != here.get(inner):
         return f'{key} {_differences(there, here, inner)}'
   return f'{key} ({_short(there)} there, {_short(here)} here)'
 

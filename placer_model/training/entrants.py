@@ -127,7 +127,7 @@ def publish(options: task_lib.TrainOptions, graphs: Sequence[Mapping[str, Any]],
     options: Options of the run.
     graphs: Result of `graph_record` for each graph.
     plan_path: A plan that the run has written.
-    start_s: Start of the run, by the monotonic clock.
+    start_s: Start of the program, by the monotonic clock.
     tell: Prints a text.
     further: Fields that only one kind of network has.
 
@@ -136,7 +136,9 @@ def publish(options: task_lib.TrainOptions, graphs: Sequence[Mapping[str, Any]],
   """
   record = {
       'schema': results_lib.SCHEMA, 'versions': results_lib.versions(),
+      'command': options.command, 'network': options.network,
       'config': options.config, 'reward': options.reward, 'seed': options.seed,
+      'iterations': options.iterations, 'time_budget_s': options.time_budget_s,
       **(further or {}), 'graphs': list(graphs),
       'seconds': round(time.monotonic() - start_s, 3)
   }

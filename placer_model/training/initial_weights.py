@@ -52,11 +52,14 @@ def network(start: pathlib.Path | None, preset: str,
 
   Raises:
     PolicyMismatchError: a policy cannot be read.
-    GdpError: the folder holds neither a policy nor another run, or that run has
-      no weights that fit.
+    GdpError: the policy has a part that the preset leaves out; or the folder
+      holds neither a policy nor another run, or that run has no weights that
+      fit.
   """
   if start is not None and policy(start) is not None:
-    return export.load_network(start)
+    result = export.load_network(start)
+    _check_ablation(result.config, preset, start)
+    return result
   if start is not None and not checkpoints.newest_first(_run(start)):
     raise errors.GdpError(
         f'--init_policy={start} holds neither a policy nor checkpoints of a '
@@ -67,6 +70,20 @@ def network(start: pathlib.Path | None, preset: str,
   if start is not None:
     checkpoints.load_placer(_run(start), result)
   return result
+
+
+def _check_ablation(config: config_lib.PlacerConfig, preset: str,
+                    start: pathlib.Path) -> None:
+  """Raises an error if a policy has the part that an ablation leaves out."""
+  if preset not in config_lib.ABLATIONS:
+    return
+  field, value = config_lib.ABLATIONS[preset]
+  if getattr(config, field) != value:
+    raise errors.GdpError(
+        f'--config={preset} is a network with {field} = {value!r}, but the '
+        f'policy in --init_policy={start} has {field} = '
+        f'{getattr(config, field)!r}. Give a policy that was trained with the '
+        'same --config, or leave --init_policy out.')
 
 
 def _run(start: pathlib.Path) -> pathlib.Path:

@@ -64,7 +64,7 @@ class Progress:
 
   def show_warm_up(self, state: run_state.RunState) -> None:
     """Shows the progress of the warm-up."""
-    text = (f'warm-up: best {format_step_time(state.best_step_time_s)}, '
+    text = (f'warm-up: best price {format_step_time(state.best_step_time_s)}, '
             f'evaluations {state.total_evaluations}, '
             f'imitation steps {state.warm_steps}')
     if self._live:
@@ -77,7 +77,7 @@ class Progress:
     self.show_text(
         report.iteration, report.evaluations,
         f'{label}  ' * bool(label) + f'reward {report.reward:.4f}  '
-        f'best {format_step_time(report.best_step_time_s)}')
+        f'best price {format_step_time(report.best_step_time_s)}')
 
   def show_text(self, iteration: int, evaluations: int, text: str) -> None:
     """Shows one iteration.

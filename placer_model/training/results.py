@@ -17,21 +17,29 @@ from gdp_grappler.reports import tables as tables_lib
 from placer_model import versions as versions_lib
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import json_files
+from placer_model.training import network_kinds
 
-SCHEMA = 2  # Version of the format of results.json.
-# Name of a run's result in tables. With the move network it is TRAINED, because
-# 'gdp' is the default placer there. With the network of one forward pass it is
-# _GDP.
-TRAINED, _GDP = 'gdp_train', 'gdp'
+SCHEMA = 3  # Version of the format of results.json.
+# Name of a run's result in tables. ('gdp' is the default placer.)
+TRAINED = 'gdp_train'
 _SINGLE = 'single_device'
 _PACKAGES = ('tensorflow', 'tf-agents', 'tensorflow-gnn', 'tf-keras', 'numpy')
 _WORDS = 'All words: gdp glossary.'
-# What columns of the table of several graphs mean, by name of the result.
+# For each kind of network, the column "policy" of the table of several graphs,
+# and what columns mean.
 _COLUMNS = {
-    _GDP: 'Units: what the policy decides on, groups of ops joined along their '
-          'largest tensors. Policy: its likeliest placement.',
-    TRAINED: 'Units: groups of ops that share a device. Policy: the best '
-             'placement that learning found.'
+    network_kinds.ONE_SHOT:
+        ('policy_step_time_s', 'Units: what the policy decides on, groups of '
+         'ops joined along their largest tensors. Policy: its likeliest '
+         'placement.'),
+    network_kinds.MOVES:
+        ('policy_price_s', 'Units: groups of ops that share a device. Policy: '
+         'the robust price of the best placement that learning found.')
+}
+# Words for origins of placements. Other origins are names of placers.
+_ORIGINS = {
+    'policy': 'the policy', 'greedy': 'the policy', 'draft': 'a simple placer',
+    'search': 'a search of this run'
 }
 # Largest relative difference of equal step times. The simulator's sums round.
 _SAME = 1e-9
@@ -66,15 +74,6 @@ def entry(result: baselines_lib.Result) -> dict[str, Any]:
       'seconds': round(result.seconds, 3),
       'seed': result.seed,
   }
-
-
-def own(placers: Mapping[str, Any]) -> str:
-  """Returns the name of the run's own result.
-
-  Args:
-    placers: Results by placer.
-  """
-  return TRAINED if TRAINED in placers else _GDP
 
 
 def never_runs(
@@ -121,23 +120,55 @@ def verdict(placers: Mapping[str, Mapping[str, Any]], reward: str) -> str:
     placers: Name to `entry`, with 'single_device' and the run's own result.
     reward: One of `rewards.ALL`.
   """
-  name, best = own(placers), _best(placers)
-  single, gdp = placers[_SINGLE], placers[name]
+  best, own, single = _best(placers), placers[TRAINED], placers[_SINGLE]
   if best is None:
-    return f'No placement that runs was found: {_failure(gdp)}.'
+    return f'No placement that runs was found: {_failure(own)}.'
   if best == _SINGLE:
-    return f'{_main_device(single)} alone is the best found ({reward}).'
-  if best != name:
-    reached = (f'reached {_ms(gdp)}' if gdp['valid'] else
-               f'found no placement that runs: {_failure(gdp)}')
-    return (f'{best} is the best found, {_ms(placers[best])} ({reward}); '
-            f'{_shown(name)} {reached}.')
-  found = f'{_shown(name)} found the best placement: {_ms(gdp)}'
+    said = f'{_main_device(single)} alone is the best found ({reward})'
+  elif best != TRAINED:
+    said = (f'The placement of {best} is the best found, '
+            f'{_ms(placers[best])} ({reward}); {_beside(own, best)}')
+  else:
+    said = _of_best(own, single, reward)
+  return f'{said}.{_by_policy(own)}'
+
+
+def _of_best(own: Mapping[str, Any], single: Mapping[str, Any],
+             reward: str) -> str:
+  """Returns a text for a run whose placement is the best."""
+  found = f'{TRAINED} found the best placement: {_ms(own)}'
   if not single['valid']:
-    return f'{found} ({reward}); no single device runs it: {_failure(single)}.'
-  where = ', '.join(device for device, count in gdp['ops'].items() if count)
-  return (f'{found} on {where}, {_ratio(single, gdp)} as fast as the best '
-          f'single device ({reward}).')
+    return f'{found} ({reward}); no single device runs it: {_failure(single)}'
+  where = ', '.join(device for device, count in own['ops'].items() if count)
+  return (f'{found} on {where}, {_ratio(single, own)} as fast as the best '
+          f'single device ({reward})')
+
+
+def _beside(own: Mapping[str, Any], best: str) -> str:
+  """Returns a text for a run beside the best placer, `best`."""
+  if not own['valid']:
+    return f'{TRAINED} found no placement that runs: {_failure(own)}'
+  if own['found_by'] == best:
+    return f'{TRAINED} keeps it, {_ms(own)}'
+  return f'that of {TRAINED}, by {_origin(own)}, takes {_ms(own)}'
+
+
+def _by_policy(own: Mapping[str, Any]) -> str:
+  """Returns a sentence on the policy if its placement is not the best."""
+  origin = _origin(own)
+  if not origin or 'policy_best_step_time_s' not in own or (
+      origin == _ORIGINS['policy']):
+    return ''
+  if own['policy_best_step_time_s'] is None:
+    return ' The policy itself found no placement that runs.'
+  return (f" The policy's own best placement takes "
+          f'{_ms(own, "policy_best_step_time_s")}.')
+
+
+def _origin(own: Mapping[str, Any]) -> str:
+  """Returns words for the origin of the run's placement; '' for none."""
+  found_by = own['found_by']
+  return _ORIGINS.get(found_by, found_by)
 
 
 def tables(record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -151,7 +182,7 @@ def tables(record: Mapping[str, Any]) -> tuple[str, ...]:
   """
   graphs, reward = record['graphs'], record['reward']
   if len(graphs) > 1:
-    return (_of_graphs(graphs, reward),)
+    return (_of_graphs(graphs, reward, record['network']),)
   [graph] = graphs
   return (table(graph['name'], graph['cluster']['name'], graph['placers'],
                 reward), tables_lib.wrapped(graph['verdict']))
@@ -208,7 +239,7 @@ def _without_policy(graphs: Sequence[Mapping[str, Any]]) -> list[str]:
     return []
   placers = graphs[0]['placers']
   best = _best(placers)
-  if best in (None, own(placers)):
+  if best in (None, TRAINED):
     return []
   if best == _SINGLE:
     return [
@@ -225,6 +256,8 @@ def _without_policy(graphs: Sequence[Mapping[str, Any]]) -> list[str]:
 def table(graph_name: str, cluster_name: str,
           placers: Mapping[str, Mapping[str, Any]], reward: str) -> str:
   """Returns a table of placers, with the kind of reward in its title."""
+  origin = _origin(placers[TRAINED])
+  ours = f'{TRAINED}: the best placement of the run, by {origin}. '
   rows = [('placer', 'FIFO step', 'ordered step', 'speed-up', 'peak memory',
            'evaluations', 'seconds')]
   single = placers[_SINGLE]
@@ -237,29 +270,28 @@ def table(graph_name: str, cluster_name: str,
   return tables_lib.titled(
       f'{graph_name} on {cluster_name} ({reward})', rows,
       'FIFO: ready ops in the order in which they became ready, as TensorFlow '
-      'does it; ordered: with the control edges that are predicted to pay. '
-      'Speed-up: FIFO step of the best single device / FIFO step. Evaluations: '
-      f'placements priced; seconds: of the search. {_WORDS}')
+      'does it; ordered: with the control edges that are predicted to pay (-: '
+      'no time was left to find them). Speed-up: FIFO step of the best single '
+      'device / FIFO step. Evaluations: placements priced; seconds: of the '
+      f'search. {ours * bool(origin)}{_WORDS}')
 
 
-def _of_graphs(graphs: Sequence[Mapping[str, Any]], reward: str) -> str:
+def _of_graphs(graphs: Sequence[Mapping[str, Any]], reward: str,
+               network: str) -> str:
   """Returns a table with a row per graph."""
-  name = own(graphs[0]['placers'])
-  rows = [('graph', 'units', 'single device', 'policy', _shown(name),
-           'found by', 'speed-up')]
+  policy, columns = _COLUMNS[network]
+  rows = [('graph', 'units', 'single device', 'policy', TRAINED, 'found by',
+           'speed-up')]
   for graph in graphs:
-    placers = graph['placers']
-    single, gdp = placers[_SINGLE], placers[name]
-    rows.append(
-        (f'{graph["name"]}@{graph["cluster"]["name"]}', str(graph['num_units']),
-         _step(single), _ms(gdp,
-                            'policy_step_time_s'), _step(gdp), gdp['found_by'],
-         _ratio(single, gdp)))
+    single, own = (graph['placers'][name] for name in (_SINGLE, TRAINED))
+    rows.append((f'{graph["name"]}@{graph["cluster"]["name"]}',
+                 str(graph['num_units']), _step(single), _ms(own, policy),
+                 _step(own), own['found_by'], _ratio(single, own)))
   return tables_lib.titled(
       f'{len(graphs)} graphs, one policy ({reward})', rows,
-      f'Steps, first in, first out. {_COLUMNS[name]} {_shown(name)}: the best '
-      'placement of the run, and where it is from. Speed-up: single device\'s '
-      f"step / {_shown(name)}'s. {_WORDS}")
+      f'Steps, first in, first out. {columns} {TRAINED}: the best placement of '
+      "the run, and where it is from. Speed-up: single device's step / "
+      f"{TRAINED}'s. {_WORDS}")
 
 
 def _per_device(evaluation: evaluator_lib.Evaluation,
@@ -279,15 +311,11 @@ def _best(placers: Mapping[str, Mapping[str, Any]]) -> str | None:
   """
   valid = {
       name: placers[name]['step_time_s']
-      for name in sorted(placers, key=lambda name: name == own(placers))
+      for name in sorted(placers, key=lambda name: name == TRAINED)
       if placers[name]['valid']
   }
   return next((name for name, step_s in valid.items()
                if step_s <= min(valid.values()) * (1 + _SAME)), None)
-
-
-def _shown(name: str) -> str:
-  return 'GDP' if name == _GDP else name
 
 
 def _failure(item: Mapping[str, Any]) -> str:

@@ -51,7 +51,8 @@ _Entrant = entrants_lib.Entrant[trainer_lib.Trainer]
 
 
 def train(every: Sequence[task_lib.TrainOptions], console: rich.console.Console,
-          deadline: deadlines.Deadline | None = None) -> dict[str, Any]:
+          deadline: deadlines.Deadline | None = None,
+          start_s: float | None = None) -> dict[str, Any]:
   """Trains a policy, exports it and reports the results.
 
   Args:
@@ -59,6 +60,7 @@ def train(every: Sequence[task_lib.TrainOptions], console: rich.console.Console,
     console: Console for progress and the table.
     deadline: Time by which the run has to end; by default
       `options.time_budget_s` from now.
+    start_s: Start of the program, by the monotonic clock; by default now.
 
   Returns:
     The content of results.json.
@@ -69,11 +71,13 @@ def train(every: Sequence[task_lib.TrainOptions], console: rich.console.Console,
     MeasurementError: no step of the graph runs.
     interrupts.Interrupted: the user pressed Ctrl-C.
   """
-  start, options = time.monotonic(), every[0]
+  options = every[0]
+  start_s = time.monotonic() if start_s is None else start_s
   deadline = deadline or deadlines.within(options.time_budget_s)
   exporting = deadline.earlier(EXPORT_S)
   learning = exporting.earlier(_DISTILL_SHARE * (options.time_budget_s or 0.))
   config = options.train_config()
+  options = dataclasses.replace(options, iterations=config.iterations)
   network = initial_weights.network(options.init_policy, options.config,
                                     options.seed)
   tasks = [
@@ -90,7 +94,7 @@ def train(every: Sequence[task_lib.TrainOptions], console: rich.console.Console,
                                       batch.checkpoint())
       _learn(options, config, entrants, batch, store, interrupt, console,
              learning)
-    return _conclude(options, entrants, batch, console, start, exporting)
+    return _conclude(options, entrants, batch, console, start_s, exporting)
 
 
 def _identity(options: task_lib.TrainOptions, config: train_config.TrainConfig,
@@ -199,7 +203,7 @@ def _learn(options: task_lib.TrainOptions, config: train_config.TrainConfig,
 
 def _conclude(options: task_lib.TrainOptions, entrants: Sequence[_Entrant],
               batch: batch_lib.Batch, console: rich.console.Console,
-              start: float, deadline: deadlines.Deadline) -> dict[str, Any]:
+              start_s: float, deadline: deadlines.Deadline) -> dict[str, Any]:
   """Distils, exports, writes plans and results, and prints the table."""
   tell = progress_lib.teller(console)
   progress.doing('making the policy say the best placement')
@@ -215,7 +219,7 @@ def _conclude(options: task_lib.TrainOptions, entrants: Sequence[_Entrant],
       {'units': options.kind_of_units, **entrants_lib.about(options, entrants)})
   written = entrants_lib.write_plans(options.model_dir, entrants)
   graphs = [_record(options, e, d, deadline) for e, d in zip(entrants, said)]
-  return entrants_lib.publish(options, graphs, written[0], start, tell)
+  return entrants_lib.publish(options, graphs, written[0], start_s, tell)
 
 
 def _violations(entrant: _Entrant,
@@ -244,19 +248,31 @@ def _record(options: task_lib.TrainOptions, entrant: _Entrant, said: np.ndarray,
   placement = trainer.placement(said if best is None else best)
   found = baselines_lib.in_order(
       task.graph, task.evaluator, task.simulator,
-      baselines_lib.Result('gdp', placement,
+      baselines_lib.Result(results_lib.TRAINED, placement,
                            task.evaluator.evaluate(task.graph, placement),
                            state.total_evaluations, state.seconds,
                            options.seed), deadline)
   every = *entrant.baselines, found
   placers = {result.placer: results_lib.entry(result) for result in every}
-  own = task.evaluator.evaluate(task.graph, trainer.placement(said))
-  placers['gdp'] |= {
+  found_by = baselines_lib.found_by(state.best_origin, best, trainer.baselines,
+                                    entrant.baselines)
+  placers[results_lib.TRAINED] |= {
       'iterations': state.iteration,
-      'found_by': state.best_origin,
+      'found_by': found_by,
       'evaluations_by_origin': state.evaluations,
-      'policy_step_time_s': own.step_time_s if own.valid else None,
+      'policy_step_time_s': _step_s(entrant, said),
+      'policy_best_step_time_s': _step_s(entrant, state.own_decisions),
       'curve': [list(pair) for pair in state.curve],
   }
   return entrants_lib.graph_record(task, placers, trainer.num_units,
                                    options.reward)
+
+
+def _step_s(entrant: _Entrant, decisions: np.ndarray | None) -> float | None:
+  """Returns the step of int [M] decisions; None if it does not run."""
+  if decisions is None:
+    return None
+  task = entrant.task
+  found = task.evaluator.evaluate(task.graph,
+                                  entrant.trainer.placement(decisions))
+  return found.step_time_s if found.valid else None

@@ -13,6 +13,9 @@ from placer_model.training import environment as environment_lib
 
 # Origins of priced placements.
 ORIGINS = ('baseline', 'policy', 'search', 'greedy')
+# Those of them that are placements of the policy: rollouts and the likeliest.
+_OWN = 'policy', 'greedy'
+_PLACEMENTS = 'best_decisions', 'own_decisions'
 _MOST = 1 << 53  # Upper bound of all counters.
 
 
@@ -68,6 +71,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     'iteration': is_count, 'warm_trials': is_count, 'warm_steps': is_count,
     'reward_count': is_count, 'reward_total': is_number,
     'best_decisions': _are_decisions, 'best_step_time_s': is_number,
+    'own_decisions': _are_decisions, 'own_step_time_s': is_number,
     'best_origin': _is_origin, 'evaluations': _are_of_origins,
     'seconds': is_number, 'curve': is_curve, 'most_nats': is_number,
     'recent': _are_rollouts
@@ -98,6 +102,9 @@ class RunState(tf.train.experimental.PythonState):
       valid trial.
     best_origin: Origin of the best placement, one of `ORIGINS`; '' before the
       first valid trial.
+    own_decisions: int32 [M], the best placement of the policy itself; None
+      before its first valid one.
+    own_step_time_s: Step time of `own_decisions`; infinite without them.
     evaluations: Number of placements priced, by origin.
     seconds: Time spent so far, in all processes of the run.
     curve: Pairs (evaluations so far, best step time), one per improvement.
@@ -119,6 +126,8 @@ class RunState(tf.train.experimental.PythonState):
     self.reward_count, self.reward_total = 0, 0.0
     self.best_decisions: np.ndarray | None = None
     self.best_step_time_s, self.best_origin = np.inf, ''
+    self.own_decisions: np.ndarray | None = None
+    self.own_step_time_s = np.inf
     self.evaluations = dict.fromkeys(ORIGINS, 0)
     self.seconds = 0.0
     self.curve: list[tuple[int, float]] = []
@@ -141,10 +150,16 @@ class RunState(tf.train.experimental.PythonState):
     """
     self.evaluations[origin] += evaluations
     best = trials.best()
-    if best is None or trials.step_time_s[best] >= self.best_step_time_s:
+    if best is None:
+      return False
+    step_s = float(trials.step_time_s[best])
+    if origin in _OWN and step_s < self.own_step_time_s:
+      self.own_decisions = trials.decisions[best].copy()
+      self.own_step_time_s = step_s
+    if step_s >= self.best_step_time_s:
       return False
     self.best_decisions = trials.decisions[best].copy()
-    self.best_step_time_s = float(trials.step_time_s[best])
+    self.best_step_time_s = step_s
     self.best_origin = origin
     self.curve.append((self.total_evaluations, self.best_step_time_s))
     return True
@@ -155,8 +170,9 @@ class RunState(tf.train.experimental.PythonState):
     fields = {
         key: value for key, value in fields.items() if not key.startswith('_')
     }
-    if self.best_decisions is not None:
-      fields['best_decisions'] = self.best_decisions.tolist()
+    for name in _PLACEMENTS:
+      if fields[name] is not None:
+        fields[name] = fields[name].tolist()
     fields['recent'] = [[part.tolist() for part in pair] for pair in self.recent
                        ]
     return json.dumps(fields)
@@ -169,10 +185,13 @@ class RunState(tf.train.experimental.PythonState):
         untrusted source.
     """
     fields = files.parse_json(string_value)
+    if isinstance(fields, dict):  # The state of an older run lacks these.
+      fields = {'own_decisions': None, 'own_step_time_s': np.inf, **fields}
     if not _is_state(fields):
       raise ValueError('it holds no state of a run')
-    if fields['best_decisions'] is not None:
-      fields['best_decisions'] = self._checked([fields['best_decisions']])[0]
+    for name in _PLACEMENTS:
+      if fields[name] is not None:
+        fields[name] = self._checked([fields[name]])[0]
     fields['recent'] = [(self._checked(decisions), np.array(rewards))
                         for decisions, rewards in fields['recent']]
     fields['curve'] = [tuple(pair) for pair in fields['curve']]

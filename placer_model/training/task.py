@@ -78,6 +78,7 @@ class TrainOptions:
       means this process.
     max_memory: Limits on the memory of devices, see `resolve.resolve`.
     network: Network to train, one of `network_kinds`.
+    command: Command of the run, for its results; '' for none.
   """
 
   graph: str
@@ -102,6 +103,7 @@ class TrainOptions:
   ray: str | None = None
   max_memory: max_memory_lib.MaxMemory = ()
   network: str = network_kinds.ONE_SHOT
+  command: str = ''
 
   def request(self) -> request_lib.Request:
     """Returns the description of the graph to read."""

@@ -88,6 +88,7 @@ class Trainer:
     reference_s: Run time of the best baseline in seconds, the unit of the
       reward.
     optimizers: Optimizers of the network's weights.
+    baselines: int [B, M], placements that the run starts from.
   """
 
   def __init__(self, environment: environment_lib.Environment,
@@ -112,7 +113,7 @@ class Trainer:
     self.reference_s = reference_s
     self._environment, self._config, self._seed = environment, config, seed
     self.placer = placer
-    self._baselines = baselines
+    self.baselines = baselines
     self.optimizers = optimizers or optimizers_lib.Optimizers.make(config)
     self.optimizers.build(placer.trainable_variables)
     self._agent = agent_lib.PlacementAgent(placer, features,
@@ -164,7 +165,7 @@ class Trainer:
       return
     if not state.evaluations['baseline']:
       with self._clock():
-        self._price(self._baselines, 'baseline')
+        self._price(self.baselines, 'baseline')
       yield
     while state.warm_trials < config.warm_search_trials and self._can_search():
       with self._clock():

@@ -175,17 +175,22 @@ class _Step:
     self.source = None
 
 
-@pytest.mark.parametrize('arguments, said', [
-    ({'placer': 'metos'}, 'Did you mean "metis"?'),
-    ({'order': 'lifo'}, 'Unknown order "lifo"'),
-    ({'plan': 'p.json', 'placer': 'metis'}, 'takes the place of a placer'),
-    ({'plan': 'none.json'}, 'Cannot read plan none.json'),
-    ({'plan': {'nobody': 'GPU:0'}}, 'The map of layers is not for .* no op is '
-     'in "nobody"'),
-    ({'max_memory': {'GPU:0': 'much'}}, 'max_memory: '),
-    ({'max_memory': 'GPU=1kB'}, 'does not fit|exceeds|needs'),
-    ({'signature': ()}, 'A signature of tensors is for a tf.function'),
-])
+@pytest.mark.parametrize(
+    'arguments, said',
+    [
+        ({'placer': 'metos'}, 'Did you mean "metis"?'),
+        ({'order': 'lifo'}, 'Unknown order "lifo"'),
+        ({'plan': 'p.json', 'placer': 'metis'}, 'takes the place of a placer'),
+        # The policy was ignored.
+        ({'placer': 'metis', 'policy': 'p'}, '"metis" uses no network'),
+        ({'plan': 'none.json'}, 'Cannot read plan none.json'),
+        ({'plan': {'nobody': 'GPU:0'}
+         }, 'The map of layers is not for .* no op is '
+         'in "nobody"'),
+        ({'max_memory': {'GPU:0': 'much'}}, 'max_memory: '),
+        ({'max_memory': 'GPU=1kB'}, 'does not fit|exceeds|needs'),
+        ({'signature': ()}, 'A signature of tensors is for a tf.function'),
+    ])
 def test_bad_wishes_are_refused(arguments, said):
   with pytest.raises(errors.GdpError, match=said):
     gdp_grappler.place(_GRAPH, _CLUSTER, **arguments)

@@ -254,6 +254,25 @@ def test_tensorflow_is_loaded_before_a_search_that_may_need_it(
   assert calls == ['load'] * loads + ['place']
 
 
+def test_a_policy_goes_with_a_placer_that_uses_a_network(
+    folder, monkeypatch, capsys):
+  """The command refused --policy beside any --placer."""
+  seen = {}
+
+  def place(*unused_arguments, **fields):
+    seen.update(fields)
+    raise errors.GdpError('')
+
+  arguments = ('place', folder / 'towers.json', '--cluster=2xP100',
+               '--policy=p', '--output', folder / 'plan.json', '--placer')
+  assert _run(*arguments, 'metis') == 2
+  assert ('"metis" uses no network. Leave --policy out'
+          in capsys.readouterr().err)
+  monkeypatch.setattr(placing, 'place', place)
+  _run(*arguments, 'gdp_policy')
+  assert (seen['placer'], seen['policy']) == ('gdp_policy', 'p')
+
+
 def test_one_op_is_not_several(tmp_path, capsys):
   """It was '1 ops'."""
   graph, plan = tmp_path / 'one.json', tmp_path / 'plan.json'

@@ -37,10 +37,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       epilog=placer_docs.text(),
       formatter_class=argparse.RawDescriptionHelpFormatter)
   common.add_priced_graph(parser)
+  parser.add_argument(
+      '--policy', help='folder of a network that gdp_train wrote, for the '
+      f'placer {registry.DEFAULT} or a --placer that needs a network; by '
+      'default the networks that ship')
   how = parser.add_mutually_exclusive_group()
-  how.add_argument(
-      '--policy', help='folder of a network that gdp_train wrote; by default '
-      'the networks that ship')
   how.add_argument(
       '--placer', help='one of the placers below; by default '
       f'{registry.DEFAULT}')
@@ -76,11 +77,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
   """Places the graph, writes the plan and prints a summary."""
   progress.doing(f'reading {arguments.graph} for {arguments.cluster}')
+  from gdp_grappler.api import arguments as arguments_lib
   from gdp_grappler.api import graph_defs
   from gdp_grappler.api import placing
   graph_defs.check_suffix(arguments.output)
   common.check_output(arguments.output, arguments)
   placer = arguments.placer or registry.DEFAULT
+  arguments_lib.check_policy(placer, arguments.policy)
   # Some placers have to be imported before TensorFlow, others import it.
   with quiet.stderr_held():
     registry.factory(placer, arguments.policy)

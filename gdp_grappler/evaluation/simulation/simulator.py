@@ -150,6 +150,10 @@ _T = TypeVar('_T')
 class Simulator(evaluator.Evaluator):
   """Prices placements on one cluster; deterministic.
 
+  An `OpGraph` holds no seconds. By default, the simulator computes them from
+  FLOPs and bytes. `PlacedStep.simulator` has the seconds that a graph file or a
+  profile states.
+
   Data that do not depend on the placement are prepared once per graph, and kept
   as long as the graph lives. An object may be used from several threads at
   once.

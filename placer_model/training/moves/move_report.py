@@ -53,7 +53,7 @@ def line(entrant: Entrant, report: move_trainer.Report) -> str:
     report: Statistics of the iteration.
   """
   return (f'{entrant.label}  ' * bool(entrant.label)
-          + f'gain per price {report.gain_per_price:.4f}  best '
+          + f'gain per price {report.gain_per_price:.4f}  best price '
           f'{progress_lib.format_step_time(report.best_step_time_s)}'
           f'{_ahead(entrant)}')
 
@@ -81,14 +81,14 @@ def verdict(entrant: Entrant, searches: bool) -> str:
   name = f'{entrant.label}: ' * bool(entrant.label)
   if not len(state.by_gdp):
     return f'{name}The time budget ended before gdp could search.'
-  found = (f'gdp found {progress_lib.format_step_time(by_gdp)} in '
+  found = (f'gdp found a price of {progress_lib.format_step_time(by_gdp)} in '
            f'{state.gdp_s:.0f} s')
   learning = f'{max(state.seconds - state.gdp_s, 0):.0f} s'
   if is_ahead(entrant):
-    return (f'{name}Learning is ahead: {found}, the policy '
+    return (f'{name}Learning is ahead: {found}, the policy one of '
             f'{progress_lib.format_step_time(by_policy)} in {learning} more.')
-  return (f'{name}Search is enough: {found}, and learning has found nothing '
-          f'faster in {learning} more.'
+  return (f'{name}Search is enough: {found}, and learning has found no '
+          f'lower one in {learning} more.'
           + ' Learning ends; what is left of the time is searched.' * searches)
 
 
@@ -105,7 +105,7 @@ def conclude(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
     learned: The network to export.
     verdicts: Text of `verdict` for each graph.
     console: Console for the table.
-    start_s: Start of the run, by the monotonic clock.
+    start_s: Start of the program, by the monotonic clock.
     deadline: Time until which control edges may be computed.
 
   Returns:
@@ -128,10 +128,9 @@ def conclude(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
   ]
   progress.idle()
   tell(_of_weights(learned))
-  return entrants_lib.publish(options, graphs, written[0], start_s, tell, {
-      'network': options.network,
-      'gain_per_price': [learned.before, learned.after]
-  })
+  return entrants_lib.publish(
+      options, graphs, written[0], start_s, tell,
+      {'gain_per_price': [learned.before, learned.after]})
 
 
 def _ahead(entrant: Entrant) -> str:
@@ -185,17 +184,21 @@ def _record(options: task_lib.TrainOptions, entrant: Entrant, learning: str,
     found.append(
         _result(entrant, move_state.GDP, devices,
                 state.evaluations[move_state.GDP], state.gdp_s, deadline))
-  best = state.best_decisions
+  best, first = state.best_decisions, task.graph.first_ops
+  found_by = baselines_lib.found_by(
+      state.best_origin, best,
+      np.stack([b.placement.devices[first] for b in entrant.baselines]),
+      entrant.baselines)
   if best is None:  # No placement fits, so that of any baseline shows why.
-    best = found[0].placement.devices[task.graph.first_ops]
+    best = found[0].placement.devices[first]
   found.append(
       _result(entrant, results_lib.TRAINED, best, state.total_evaluations,
               state.seconds, deadline))
   placers = {result.placer: results_lib.entry(result) for result in found}
   placers[results_lib.TRAINED] |= {
-      'iterations': state.iteration, 'found_by': state.best_origin,
+      'iterations': state.iteration, 'found_by': found_by,
       'evaluations_by_origin': state.evaluations,
-      'policy_step_time_s': _finite(state.best_s[move_state.POLICY]),
+      'policy_price_s': _finite(state.best_s[move_state.POLICY]),
       'curve': [list(pair) for pair in state.curve], 'gains': state.gains
   }
   record = entrants_lib.graph_record(task, placers, task.graph.num_groups,

@@ -56,7 +56,8 @@ _AHEAD_SHARE = .5
 
 
 def train(every: Sequence[task_lib.TrainOptions], console: rich.console.Console,
-          deadline: deadlines.Deadline | None = None) -> dict[str, Any]:
+          deadline: deadlines.Deadline | None = None,
+          start_s: float | None = None) -> dict[str, Any]:
   """Trains the move network, exports it and reports the results.
 
   Args:
@@ -64,6 +65,7 @@ def train(every: Sequence[task_lib.TrainOptions], console: rich.console.Console,
     console: Console for progress and the table.
     deadline: Time by which the run has to end; by default
       `options.time_budget_s` from now.
+    start_s: Start of the program, by the monotonic clock; by default now.
 
   Returns:
     The content of results.json.
@@ -74,10 +76,12 @@ def train(every: Sequence[task_lib.TrainOptions], console: rich.console.Console,
     MeasurementError: no step of the graph runs.
     interrupts.Interrupted: the user pressed Ctrl-C.
   """
-  start_s, options = time.monotonic(), every[0]
+  options = every[0]
+  start_s = time.monotonic() if start_s is None else start_s
   deadline = (deadline or
               deadlines.within(options.time_budget_s)).earlier(_EXPORT_S)
   config, network = config_of(options), first_network(options.init_policy)
+  options = dataclasses.replace(options, iterations=config.iterations)
   tell = progress_lib.teller(console)
   tasks = [task_lib.load(one, tell, deadline) for one in every]
   with entrants_lib.opened(options, _identity(options, config, network, tasks),

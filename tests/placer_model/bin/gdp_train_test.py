@@ -216,7 +216,13 @@ def test_interrupted_run_goes_on_and_reports(program, graph_path, tmp_path):
   assert f'Resuming after iteration {reached}.' in result.stdout
   assert 'branches on 2xP100 (simulated)' in result.stdout
   record = json.loads((tmp_path / 'results.json').read_text())
-  assert record['graphs'][0]['placers']['gdp']['iterations'] == reached + 1
+  assert record['graphs'][0]['placers']['gdp_train'][
+      'iterations'] == reached + 1
+  # It lacked the command and its limits.
+  assert record['iterations'] == reached + 1
+  assert record['command'].startswith(f'gdp_train --graph={graph_path} ')
+  assert record['command'].endswith(
+      ' --config=paper --network=one_shot --quiet=true')
   assert record['graphs'][0]['verdict'] in ' '.join(result.stdout.split())
   assert (tmp_path / 'policy' / 'saved_model.pb').exists()
   assert (tmp_path / 'plans' / 'branches.json').exists()

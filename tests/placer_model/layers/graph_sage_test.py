@@ -14,7 +14,7 @@ from placer_model.layers import graph_sage
 def _apply(layer, hidden, edges):
   graph = graph_tensor.from_tensors(
       tf.constant(hidden, tf.float32),
-      tf.reshape(tf.constant(edges, tf.int32), [-1, 2]), tf.ones([len(edges)]))
+      tf.reshape(tf.constant(edges, tf.int32), [-1, 2]))
   return layer(graph).node_sets[graph_tensor.OP][tfgnn.HIDDEN_STATE].numpy()
 
 

@@ -53,6 +53,7 @@ def test_the_other_order_is_the_critical_path():
 
 
 def test_no_edges_are_looked_for_when_the_time_is_over():
+  """Tables had the step without edges as the ordered step."""
   graph, placement, costs = orders.late_chain(4)
   simulator = simulator_lib.Simulator(placement.cluster, costs)
   result = baselines.in_order(
@@ -60,7 +61,17 @@ def test_no_edges_are_looked_for_when_the_time_is_over():
       baselines.Result('expert', placement,
                        simulator.evaluate(graph, placement), 1, 0., 0),
       deadlines.within(0.))
-  assert result.ordered.step_time_s == result.evaluation.step_time_s == 10.
+  assert result.evaluation.step_time_s == 10. and result.ordered is None
+
+
+def test_the_origin_of_a_baseline_is_its_placer(problem):
+  """Results named no placer: METIS' placement was that of GDP."""
+  results = _every(problem)
+  rows = np.array([[0, 1], [1, 1], [2, 1]])
+  for row, name in zip(rows, baselines.NAMES):
+    assert baselines.found_by('baseline', row, rows, results) == name
+  assert baselines.found_by('policy', rows[0], rows, results) == 'policy'
+  assert baselines.found_by('', None, rows, results) == ''
 
 
 def test_what_does_not_run_is_not_ordered(problem):

@@ -282,6 +282,20 @@ def test_another_may_round_is_another_run_unless_unknown(tmp_path):
     checkpoints.claim(other, now | {'searches': 2, 'may_round': False})
 
 
+def test_a_run_of_an_earlier_version_goes_on(tmp_path):
+  """A former field of the network made it another run."""
+  now = _IDENTITY | {'placer': {'heads': 4}}
+  for value in (0, 4):
+    (tmp_path / str(value)).mkdir()
+    json_files.write_json(
+        tmp_path / str(value) / 'config.json',
+        now | {'placer': {'heads': 4, 'max_neighbors': value}})
+  checkpoints.claim(tmp_path / '0', now)
+  with pytest.raises(errors.GdpError,
+                     match=r'placer max_neighbors \(4 there, None here\)'):
+    checkpoints.claim(tmp_path / '4', now)
+
+
 def test_a_restart_forgets_what_was_learned(tmp_path):
   checkpoints.claim(tmp_path, _IDENTITY)
   _store(tmp_path / 'checkpoints')[1].save(1)

@@ -10,6 +10,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.graph import coarsening
+from gdp_grappler.placers.policy import policy_ops
 from placer_model import config as config_lib
 from placer_model import export
 from placer_model.training import initial_weights
@@ -69,6 +70,38 @@ def test_what_draws_for_nested_sets_has_them_whatever_the_policy(copy):
   assert options.kind_of_units == coarsening.COARSE
   assert dataclasses.replace(options,
                              config='paper').kind_of_units == coarsening.NESTED
+
+
+@pytest.mark.parametrize('ablation', sorted(config_lib.ABLATIONS))
+def test_an_ablation_refuses_a_policy_with_the_part_that_it_leaves_out(
+    ablation):
+  """A run of an ablation trained the whole network of the shipped policy."""
+  with pytest.raises(errors.GdpError, match=f'{ablation} is a network with'):
+    initial_weights.network(_SHIPPED, ablation, 0)
+
+
+def test_an_ablation_takes_a_policy_of_its_own():
+  small = config_lib.PlacerConfig(attention=False)
+  initial_weights._check_ablation(small, 'paper_no_attention', _SHIPPED)
+
+
+def test_a_policy_of_an_earlier_version_is_read(copy):
+  """Policies were refused because of a field that later versions lack."""
+  path = copy / 'policy.json'
+  written = json.loads(path.read_text())
+
+  def write(max_neighbors):
+    config = written['config'] | {'max_neighbors': max_neighbors}
+    path.write_text(
+        json.dumps(policy_ops.sealed(copy, written | {'config': config})))
+
+  write(0)
+  expected = export.load_network(_SHIPPED)
+  assert initial_weights.network(copy, 'default', 0).config == expected.config
+  write(4)
+  with pytest.raises(errors.PolicyMismatchError,
+                     match='this version has no field max_neighbors = 4'):
+    initial_weights.network(copy, 'default', 0)
 
 
 @pytest.mark.parametrize('there', [True, False])

@@ -34,7 +34,7 @@ def test_plain_lines_every_ten_seconds_and_the_last(clock):
   lines = file.getvalue().splitlines()
   assert [line.split()[1] for line in lines
          ] == ['3/10', '6/10', '9/10', '10/10']
-  assert lines[0] == ('iteration 3/10  reward -1.5000  best 12.500 ms  '
+  assert lines[0] == ('iteration 3/10  reward -1.5000  best price 12.500 ms  '
                       'evaluations 40  ETA 0:28')
 
 

@@ -27,16 +27,22 @@ def _entry(name, step_time_s, devices=(1, 1, 1), violations=(), simulated=True,
       baselines_lib.Result(name, placement, evaluation, 4, 0.25, 9, ordered))
 
 
-def _verdict(single, gdp, metis=None, **changes):
+def _own(step_time_s, devices=(1, 1, 1), found_by='policy', **changes):
+  """The entry of the run itself."""
+  return _entry('gdp_train', step_time_s, devices, **
+                changes) | {'found_by': found_by}
+
+
+def _verdict(single, own, metis=None, **changes):
   return results.verdict(
       {
           'single_device': single, 'metis': metis or _entry('metis', 9.0),
-          'gdp': gdp, **changes
+          'gdp_train': own, **changes
       }, rewards.SIMULATED)
 
 
 def test_entry():
-  assert _entry('gdp', 0.5, (0, 1, 1), ordered_s=0.25) == {
+  assert _entry('gdp_train', 0.5, (0, 1, 1), ordered_s=0.25) == {
       'step_time_s': 0.5, 'ordered_step_time_s': 0.25, 'valid': True,
       'violations': [], 'peak_bytes': {'CPU:0': 5, 'GPU:0': 70, 'GPU:1': 0},
       'ops': {'CPU:0': 1, 'GPU:0': 2, 'GPU:1': 0}, 'simulated': True,
@@ -45,7 +51,7 @@ def test_entry():
 
 
 def test_entry_of_what_does_not_run():
-  entry = _entry('gdp', float('inf'), violations=[_MEMORY])
+  entry = _entry('gdp_train', float('inf'), violations=[_MEMORY])
   assert entry['step_time_s'] is None
   assert entry['ordered_step_time_s'] is None
   assert entry['valid'] is False
@@ -57,59 +63,81 @@ def test_devices_of_one_memory_share_the_figure():
   placement = placement_lib.Placement([0, 1, 2], cluster)
   evaluation = evaluator_lib.Evaluation(1.0, (5, 70), (), True)
   entry = results.entry(
-      baselines_lib.Result('gdp', placement, evaluation, 1, 0.0, 0))
+      baselines_lib.Result('gdp_train', placement, evaluation, 1, 0.0, 0))
   assert entry['peak_bytes'] == {'CPU:0': 5, 'GPU:0': 70, 'GPU:1': 70}
 
 
 def test_verdict_names_the_single_device():
-  said = _verdict(_entry('single_device', 1.0, (0, 2, 2)),
-                  _entry('gdp', 1.0, (0, 2, 2)))
+  said = _verdict(_entry('single_device', 1.0, (0, 2, 2)), _own(1.0, (0, 2, 2)))
   assert said == 'GPU:1 alone is the best found (simulated).'
 
 
 def test_verdict_on_a_better_placement():
-  said = _verdict(_entry('single_device', 0.003),
-                  _entry('gdp', 0.002, (0, 1, 2)))
-  assert said == ('GDP found the best placement: 2.000 ms on CPU:0, GPU:0, '
-                  'GPU:1, 1.500x as fast as the best single device '
+  said = _verdict(_entry('single_device', 0.003), _own(0.002, (0, 1, 2)))
+  assert said == ('gdp_train found the best placement: 2.000 ms on CPU:0, '
+                  'GPU:0, GPU:1, 1.500x as fast as the best single device '
                   '(simulated).')
 
 
 def test_verdict_admits_defeat():
-  said = _verdict(_entry('single_device', 0.003), _entry('gdp', 0.002),
+  said = _verdict(_entry('single_device', 0.003), _own(0.002),
                   metis=_entry('metis', 0.001))
-  assert said == ('metis is the best found, 1.000 ms (simulated); GDP reached '
+  assert said == ('The placement of metis is the best found, 1.000 ms '
+                  '(simulated); that of gdp_train, by the policy, takes '
                   '2.000 ms.')
+
+
+def test_verdict_says_that_a_run_keeps_a_placement_that_it_began_with():
+  said = _verdict(_entry('single_device', .003), _own(.001, found_by='metis'),
+                  metis=_entry('metis', .001))
+  assert said == ('The placement of metis is the best found, 1.000 ms '
+                  '(simulated); gdp_train keeps it, 1.000 ms.')
+
+
+@pytest.mark.parametrize('found_by, own_s, said', [
+    ('metis', .009, " The policy's own best placement takes 9.000 ms."),
+    ('search', .009, " The policy's own best placement takes 9.000 ms."),
+    ('metis', None, ' The policy itself found no placement that runs.'),
+    ('policy', .002, ''),
+    ('greedy', .002, ''),
+])
+def test_verdict_tells_the_policy_from_what_it_began_with(
+    found_by, own_s, said):
+  """METIS' placement was reported as GDP's."""
+  own = _own(.002, found_by=found_by) | {'policy_best_step_time_s': own_s}
+  text = _verdict(_entry('single_device', .003), own)
+  assert text.partition('(simulated).')[2] == said
 
 
 def test_verdict_where_no_single_device_holds_the_graph():
   single = _entry('single_device', 0.001, violations=[_MEMORY])
-  said = _verdict(single, _entry('gdp', 0.002))
-  assert said == ('GDP found the best placement: 2.000 ms (simulated); no '
-                  'single device runs it: GPU:0 needs 1 byte more.')
+  said = _verdict(single, _own(0.002))
+  assert said == ('gdp_train found the best placement: 2.000 ms (simulated); '
+                  'no single device runs it: GPU:0 needs 1 byte more.')
 
 
 def test_verdict_on_what_does_not_run():
-  failed = _entry('gdp', float('inf'), violations=[_RUN])
+  failed = _own(float('inf'), found_by='', violations=[_RUN])
   assert _verdict(failed, failed, metis=failed) == (
       'No placement that runs was found: node x: not within [0, 0).')
-  assert _verdict(failed, failed, metis=_entry(
-      'metis',
-      0.001)) == ('metis is the best found, 1.000 ms (simulated); GDP found no '
-                  'placement that runs: node x: not within [0, 0).')
+  assert _verdict(failed, failed, metis=_entry('metis', 0.001)) == (
+      'The placement of metis is the best found, 1.000 ms (simulated); '
+      'gdp_train found no placement that runs: node x: not within [0, 0).')
 
 
 @pytest.mark.parametrize('single, metis, best', [
-    (_entry('single_device', 0.003), 0.002, 'metis'),
+    (_entry('single_device', 0.003), 0.002, 'The placement of metis'),
     (_entry('single_device', 0.002), 0.003, 'GPU:0 alone'),
     (_entry('single_device', 0.002), 0.002, 'GPU:0 alone'),
-    (_entry('single_device', 0.004), 0.003, 'metis'),
-    (_entry('single_device', 0.001, violations=[_MEMORY]), 0.002, 'metis'),
-    (_entry('single_device', 0.001, violations=[_RUN]), 0.004, 'GDP found'),
+    (_entry('single_device', 0.004), 0.003, 'The placement of metis'),
+    (_entry('single_device', 0.001,
+            violations=[_MEMORY]), 0.002, 'The placement of metis'),
+    (_entry('single_device', 0.001, violations=[_RUN
+                                               ]), 0.004, 'gdp_train found'),
 ])
 def test_verdict_names_the_best_of_three(single, metis, best):
   """One device was the best found although METIS was faster."""
-  said = _verdict(single, _entry('gdp', 0.003), metis=_entry('metis', metis))
+  said = _verdict(single, _own(0.003), metis=_entry('metis', metis))
   assert said.startswith(best)
 
 
@@ -150,8 +178,8 @@ def test_table_tells_simulated_from_measured():
     text = results.table(
         'net', '2xP100', {
             'single_device': _entry('single_device', 0.003), 'random': _entry(
-                'random', 0.1, violations=[_MEMORY]), 'gdp': _entry(
-                    'gdp', 0.002, ordered_s=0.0015)
+                'random', 0.1, violations=[_MEMORY]), 'gdp_train': _own(
+                    0.002, ordered_s=0.0015)
         }, kind)
     assert '2.000 ms' in text and '1.500 ms' in text
     assert f'net on 2xP100 ({kind})' in text
@@ -159,22 +187,40 @@ def test_table_tells_simulated_from_measured():
     assert 'invalid' in text
 
 
+@pytest.mark.parametrize('found_by, said', [
+    ('metis', 'the best placement of the run, by metis.'),
+    ('greedy', 'the best placement of the run, by the policy.'),
+    ('draft', 'the best placement of the run, by a simple placer.'),
+])
+def test_table_says_whose_placement_it_is(found_by, said):
+  """The table of one graph did not say where the placement was from."""
+  text = results.table(
+      'net', '2xP100', {
+          'single_device': _entry('single_device', .003), 'gdp_train': _own(
+              .002, found_by=found_by)
+      }, rewards.SIMULATED)
+  assert said in ' '.join(text.split())
+
+
 @pytest.mark.parametrize(
-    'name, said, absent',
-    [('gdp', 'its likeliest placement', 'that share a device'),
-     ('gdp_train', 'that share a device', 'its likeliest placement')])
+    'network, said, absent',
+    [('one_shot', 'its likeliest placement', 'that share a device'),
+     ('moves', 'the robust price of the best placement',
+      'its likeliest placement')])
 def test_the_table_of_graphs_explains_the_columns_of_its_network(
-    name, said, absent):
-  """Runs of the move network had the notes of the other network."""
-  own = _entry(name, .002) | {'policy_step_time_s': .003, 'found_by': 'search'}
-  placers = {
-      'single_device': _entry('single_device', .003), 'gdp': own, name: own
-  }
+    network, said, absent):
+  """Runs of the move network had the notes of the other network.
+
+  Their prices were called steps.
+  """
+  own = _own(.002) | {'policy_step_time_s': .003, 'policy_price_s': .003}
   graph = {
-      'name': 'net', 'cluster': {'name': '2xP100'}, 'num_units': 3,
-      'placers': placers
+      'name': 'net', 'cluster': {'name': '2xP100'}, 'num_units': 3, 'placers': {
+          'single_device': _entry('single_device', .003), 'gdp_train': own
+      }
   }
-  text, = results.tables({'graphs': [graph, graph], 'reward': 'simulated'})
+  text, = results.tables(
+      {'graphs': [graph, graph], 'reward': 'simulated', 'network': network})
   text = ' '.join(text.split())
   assert said in text and absent not in text
 
@@ -187,7 +233,7 @@ def _next_steps(**placers):
 
 def test_next_steps_can_be_typed():
   text = _next_steps(single_device=_entry('single_device', .003),
-                     gdp=_entry('gdp', .002))
+                     gdp_train=_own(.002))
   assert text.splitlines()[1:] == [
       "  GDP_PLACEMENT=1 GDP_POLICY='my model/policy' python YOUR_PROGRAM.py",
       '  gdp place GRAPH --cluster=CLUSTER '
@@ -198,12 +244,14 @@ def test_next_steps_can_be_typed():
 
 
 def test_what_is_better_than_the_policy_comes_first():
-  gdp = _entry('gdp', .002)
+  own = _own(.002)
   worse = _entry('single_device', .003)
-  text = _next_steps(single_device=worse, metis=_entry('metis', .001), gdp=gdp)
+  text = _next_steps(single_device=worse, metis=_entry('metis', .001),
+                     gdp_train=own)
   assert '--placer=metis' in text.splitlines()[1]
-  text = _next_steps(single_device=_entry('single_device', .002), gdp=gdp)
+  text = _next_steps(single_device=_entry('single_device', .002), gdp_train=own)
   assert 'nothing is gained' in text and '--policy' in text
   full = _entry('single_device', .001, violations=[_MEMORY])
-  assert 'nothing is gained' not in _next_steps(single_device=full, gdp=gdp)
-  assert '--policy' in _next_steps(single_device=full, gdp=full)
+  assert 'nothing is gained' not in _next_steps(single_device=full,
+                                                gdp_train=own)
+  assert '--policy' in _next_steps(single_device=full, gdp_train=full)

@@ -36,6 +36,19 @@ def test_the_best_trial_is_kept_with_its_origin():
   assert state.total_evaluations == 5
 
 
+def test_the_best_of_the_policy_itself_is_kept():
+  """The result of a run could not tell the policy from what it began with."""
+  state = run_state.RunState()
+  state.record(_trials(2.), 'baseline', 1)
+  assert state.own_decisions is None
+  assert not state.record(_trials(9., 5.), 'policy', 2)
+  assert not state.record(_trials(4., 6., 7.), 'search', 3)
+  assert state.own_decisions.tolist() == [1] and state.own_step_time_s == 5.
+  assert not state.record(_trials(8., 7., 3.), 'greedy', 3)
+  assert state.own_decisions.tolist() == [2] and state.own_step_time_s == 3.
+  assert (state.best_step_time_s, state.best_origin) == (2., 'baseline')
+
+
 def test_what_does_not_fit_is_not_the_best():
   state = run_state.RunState()
   assert not state.record(_trials(1., overflow=0), 'policy', 1)
@@ -58,9 +71,20 @@ def test_a_checkpoint_is_the_state():
   state.record(_trials(2., 1.), 'greedy', 2)
   state.iteration, state.reward_total = 7, -.5
   other.deserialize(state.serialize())
-  decisions = other.__dict__.pop('best_decisions')
-  np.testing.assert_array_equal(decisions, state.__dict__.pop('best_decisions'))
-  assert decisions.dtype == np.int32 and vars(other) == vars(state)
+  for name in ('best_decisions', 'own_decisions'):
+    decisions = other.__dict__.pop(name)
+    np.testing.assert_array_equal(decisions, state.__dict__.pop(name))
+    assert decisions.dtype == np.int32
+  assert vars(other) == vars(state)
+
+
+def test_the_checkpoint_of_an_earlier_version_is_read():
+  fields = json.loads(_written(iteration=3))
+  del fields['own_decisions'], fields['own_step_time_s']
+  state = run_state.RunState()
+  state.deserialize(json.dumps(fields))
+  assert state.iteration == 3 and state.best_decisions.tolist() == [1]
+  assert state.own_decisions is None and state.own_step_time_s == np.inf
 
 
 def _written(**changes):
@@ -97,11 +121,12 @@ def test_what_is_no_state_is_refused(text):
 @pytest.mark.parametrize('decisions', [[0], [0, 2], [0, 1 << 32], [1, 0]])
 def test_a_best_placement_of_another_graph_is_refused(decisions):
   state = run_state.RunState(np.array([[True, False], [True, True]]))
-  with pytest.raises(ValueError, match='none of this graph'):
-    state.deserialize(_written(best_decisions=decisions))
-  with pytest.raises(ValueError, match='none of this graph'):
-    state.deserialize(_written(recent=[[[decisions], [1.]]]))
-  state.deserialize(_written(best_decisions=[0, 1]))
+  none = {'best_decisions': None, 'own_decisions': None}
+  for changes in ({'best_decisions': decisions}, {'own_decisions': decisions},
+                  {'recent': [[[decisions], [1.]]]}):
+    with pytest.raises(ValueError, match='none of this graph'):
+      state.deserialize(_written(**none | changes))
+  state.deserialize(_written(**none | {'best_decisions': [0, 1]}))
   assert state.best_decisions.tolist() == [0, 1]
 
 

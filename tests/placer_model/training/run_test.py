@@ -29,7 +29,7 @@ from placer_model.training import task as task_lib
 pytestmark = pytest.mark.e2e
 
 _SEED = 3
-_PLACERS = ('single_device', 'random', 'metis', 'gdp')
+_PLACERS = ('single_device', 'random', 'metis', 'gdp_train')
 
 
 @pytest.fixture(scope='module')
@@ -84,7 +84,7 @@ def test_searches_are_a_placement_to_start_from(graph_path, tmp_path,
   record, _ = _train(dataclasses.replace(options, searches=2))
   placers = record['graphs'][0]['placers']
   # Both search by the robust price, so their steps differ by chance.
-  assert (placers['gdp']['step_time_s']
+  assert (placers['gdp_train']['step_time_s']
           <= 1.01 * placers['local_search']['step_time_s'])
   with pytest.raises(errors.GdpError, match='searches'):
     _train(dataclasses.replace(options, searches=1))
@@ -127,6 +127,9 @@ def test_results_schema(finished):
   assert record['versions']['tensorflow'] == tf.__version__
   assert (record['config'], record['reward'],
           record['seed']) == ('default', 'simulated', _SEED)
+  assert (record['network'], record['iterations'],
+          record['time_budget_s']) == ('one_shot', 2, None)
+  assert record['command'] == ''
   assert record['seconds'] > 0
   [graph] = record['graphs']
   assert graph['name'] == 'net'
@@ -145,12 +148,12 @@ def test_results_schema(finished):
     assert item['evaluations'] >= 1
     assert 0 <= item['seconds'] <= record['seconds']
     assert item['seed'] == _SEED
-  gdp = graph['placers']['gdp']
-  assert gdp['iterations'] == 2
-  assert sum(gdp['evaluations_by_origin'].values()) == gdp['evaluations']
+  own = graph['placers']['gdp_train']
+  assert own['iterations'] == 2
+  assert sum(own['evaluations_by_origin'].values()) == own['evaluations']
   # What is minimised is a price that is no lower than the step.
-  assert gdp['curve'][-1][1] >= gdp['step_time_s']
-  assert gdp['step_time_s'] <= gdp['policy_step_time_s']
+  assert own['curve'][-1][1] >= own['step_time_s']
+  assert own['step_time_s'] <= own['policy_best_step_time_s']
 
 
 def test_resumed_run_equals_an_uninterrupted_one(graph_path, finished, tmp_path,
@@ -197,7 +200,7 @@ def test_several_graphs_one_policy(graph_path, tmp_path, no_export):
   assert [g['cluster']['name'] for g in record['graphs']
          ] == ['2xP100', '4xP100']
   for graph in record['graphs']:
-    assert graph['placers']['gdp']['iterations'] == 2
+    assert graph['placers']['gdp_train']['iterations'] == 2
   assert '2 graphs, one policy (simulated)' in text
   assert 'net@2xP100' in text and 'net@4xP100' in text
   for name in ('net_2xP100', 'net_4xP100'):
@@ -210,7 +213,7 @@ def test_several_graphs_one_policy(graph_path, tmp_path, no_export):
 def test_time_budget_stops_early(graph_path, tmp_path, no_export):
   record, _ = _train(
       _options(graph_path, tmp_path, iterations=100000, time_budget_s=0.5))
-  assert record['graphs'][0]['placers']['gdp']['iterations'] < 1000
+  assert record['graphs'][0]['placers']['gdp_train']['iterations'] < 1000
 
 
 def test_another_seed_in_the_same_directory_is_refused(graph_path, finished,
@@ -314,14 +317,26 @@ def _contents(directory: pathlib.Path):
 @pytest.mark.usefixtures('eager')
 def test_paper_preset_has_no_levers(graph_path, tmp_path, no_export):
   record, _ = _train(_options(graph_path, tmp_path, config='paper'))
-  counts = record['graphs'][0]['placers']['gdp']['evaluations_by_origin']
+  counts = record['graphs'][0]['placers']['gdp_train']['evaluations_by_origin']
   assert counts == {'baseline': 3, 'policy': 2 * 4, 'search': 0, 'greedy': 1}
+
+
+@pytest.mark.usefixtures('eager')
+def test_a_run_that_learned_nothing_says_whose_placement_it_keeps(
+    graph_path, tmp_path, no_export):
+  """METIS' placement was reported as GDP's."""
+  record, text = _train(
+      _options(graph_path, tmp_path, iterations=0, config='paper'))
+  own = record['graphs'][0]['placers']['gdp_train']
+  assert own['found_by'] == 'metis'
+  assert own['policy_best_step_time_s'] == own['policy_step_time_s']
+  assert 'the best placement of the run, by metis' in ' '.join(text.split())
 
 
 def test_best_is_never_worse_than_single_device(graph_path, tmp_path,
                                                 no_export):
   record, _ = _train(_options(graph_path, tmp_path, iterations=0))
   placers = record['graphs'][0]['placers']
-  assert (placers['gdp']['step_time_s']
+  assert (placers['gdp_train']['step_time_s']
           <= placers['single_device']['step_time_s'] + 1e-12)
-  assert np.isfinite(placers['gdp']['policy_step_time_s'])
+  assert np.isfinite(placers['gdp_train']['policy_step_time_s'])

@@ -26,14 +26,13 @@ def _small(**changes):
 
 
 # What brings ops of its own into the graph, each on and off.
-@pytest.mark.parametrize('attention, superposition, max_neighbors, layers',
-                         [(True, True, 4, 1), (False, False, 0, 0),
-                          (True, False, 0, 1)])
-def test_every_export_is_taken(attention, superposition, max_neighbors, layers):
+@pytest.mark.parametrize('attention, superposition, layers', [(True, True, 1),
+                                                              (False, False, 0),
+                                                              (True, False, 1)])
+def test_every_export_is_taken(attention, superposition, layers):
   network = network_lib.PlacerNetwork(
       _small(attention=attention, superposition=superposition,
-             max_neighbors=max_neighbors, graph_layers=layers,
-             transformer_layers=layers))
+             graph_layers=layers, transformer_layers=layers))
   graph = export.Policy(network).place.get_concrete_function().graph
   found = graph.as_graph_def()
   ops = {node.op for node in found.node}

@@ -34,10 +34,9 @@ def _entrant(policy_s, gdp_s=2., asked=True):
 
 def test_a_line_tells_how_far_the_best_is_ahead():
   report = move_trainer.Report(1, .0125, .5, 1., 9)
-  assert move_report.line(
-      _entrant(1.),
-      report) == ('gain per price 0.0125  best 1000.000 ms  8.000x one device  '
-                  '4.000x the start  2.000x gdp')
+  assert move_report.line(_entrant(1.), report) == (
+      'gain per price 0.0125  best price 1000.000 ms  8.000x one device  '
+      '4.000x the start  2.000x gdp')
 
 
 @pytest.mark.parametrize('policy_s, ahead', [(1., True), (2., False),
@@ -46,8 +45,9 @@ def test_verdict_says_whether_learning_is_worth_it(policy_s, ahead):
   entrant = _entrant(policy_s)
   assert move_report.is_ahead(entrant) == ahead
   said = move_report.verdict(entrant, searches=True)
-  assert said.startswith('Learning is ahead: gdp found 2000.000 ms in 3 s'
-                         if ahead else 'Search is enough: ')
+  assert said.startswith(
+      'Learning is ahead: gdp found a price of 2000.000 ms in'
+      if ahead else 'Search is enough: ')
   assert 'in 7 s more' in said
   assert said.endswith('is searched.') != ahead
 
@@ -77,6 +77,6 @@ def test_a_graph_without_a_placement_that_fits_has_an_entry():
       'single_device', problem, evaluator, evaluator),), trainer)
   record = move_report._record(types.SimpleNamespace(reward=rewards.SIMULATED),
                                entrant, 'said', deadlines.NEVER)
-  own = record['placers'][results.own(record['placers'])]
+  own = record['placers'][results.TRAINED]
   assert not own['valid'] and own['found_by'] == ''
   assert record['verdict'].startswith('No placement that runs was found')
