@@ -244,11 +244,11 @@ def test_an_op_that_did_not_run_needs_workspace_in_another_graph():
                               devices=((_CLUSTER.devices[1].name, 'GPU'),))
   costs = profiled_costs.ProfiledCostModel(profile)
   other = graphs.make_graph([(0, 1, 400)], num_ops=3,
-                            op_types=['Relu', 'TopKV2', 'Relu'],
-                            flops=[*graph.flops, 1],
+                            op_types=['Relu', 'TopKV2',
+                                      'Relu'], flops=[*graph.flops, 1],
                             io_bytes=[*graph.io_bytes, 1])
-  np.testing.assert_array_equal(costs.workspace_bytes(other, _CLUSTER)[:2],
-                                [[0, 7, 7], [0, 800, 800]])
+  np.testing.assert_array_equal(
+      costs.workspace_bytes(other, _CLUSTER)[:2], [[0, 7, 7], [0, 800, 800]])
 
 
 def test_from_file(tmp_path):
