@@ -6,26 +6,26 @@
 // shape inference and OpLevelCostEstimator directly.
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <system_error>
 #include <thread>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "gdp_grappler/graph/node_table.h"
 #include "gdp_grappler/graph/op_estimator.h"
+#include "gdp_grappler/graph/open_sizes.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/graph_def_util.h"
 #include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/grappler/costs/graph_properties.h"
-#include "tensorflow/core/grappler/costs/utils.h"
 #include "tensorflow/core/grappler/grappler_item.h"
 
 namespace tensorflow {
@@ -42,122 +42,42 @@ struct Properties {
   std::vector<int64_t> output_dims;
 };
 
-// Sizes that shape inference leaves open. It writes a negative number for each,
-// the same number for sizes that are equal. Most are the batch, which only the
-// caller knows. Others depend on the data of a step. They get an upper bound.
-// The parts of a tensor are taken to be of equal size.
-class OpenSizes {
- public:
-  OpenSizes(const GraphDef& graph, const GraphProperties& shapes,
-            int64_t unknown_dim)
-      : shapes_(shapes), unknown_dim_(unknown_dim) {
-    std::vector<const NodeDef*> waiting;
-    for (const NodeDef& node : graph.node()) {
-      if (!DependsOnData(node.op())) continue;
-      waiting.push_back(&node);
-      for (const int64_t number : Numbers(node)) waiting_.insert(number);
-    }
-    if (waiting.empty()) return;
-    // A step may add what it selected to its inputs. Then both have one size.
-    for (const NodeDef& node : graph.node()) {
-      const std::string& op = node.op();
-      if (op != "Placeholder" && op != "IteratorGetNext") continue;
-      for (const TensorProperties& output :
-           shapes.GetOutputProperties(node.name())) {
-        for (const auto& dim : output.shape().dim()) {
-          if (dim.size() < 0) sizes_.emplace(dim.size(), unknown_dim);
-        }
-      }
-    }
-    for (size_t before = waiting.size() + 1; waiting.size() < before;) {
-      before = waiting.size();
-      waiting.erase(
-          std::remove_if(waiting.begin(), waiting.end(),
-                         [this](const NodeDef* node) { return Find(*node); }),
-          waiting.end());
-    }
-  }
+// Larger tensors fit into no memory. Grappler ends the process if the size of a
+// tensor overflows.
+constexpr double kMostElements = 1e12;
 
-  // Size of a dimension, known or not.
-  int64_t Of(int64_t dim) const {
-    if (dim >= 0) return dim;
-    const auto found = sizes_.find(dim);
-    return found == sizes_.end() ? unknown_dim_ : found->second;
+// Number of elements, if each size is at least `least`.
+double Elements(const TensorShapeProto& shape, int64_t least) {
+  double result = 1;
+  for (const auto& dim : shape.dim()) {
+    const int64_t size = std::max<int64_t>(dim.size(), least);
+    result = std::min(result * static_cast<double>(size), 1e300);
   }
-
- private:
-  static bool IsStitch(const std::string& op) {
-    return op == "DynamicStitch" || op == "ParallelDynamicStitch";
-  }
-  static bool DependsOnData(const std::string& op) {
-    return op == "DynamicPartition" || op == "Where" || IsStitch(op);
-  }
-
-  // Numbers of the open sizes that an op makes: the rows of its outputs.
-  std::vector<int64_t> Numbers(const NodeDef& node) const {
-    std::vector<int64_t> result;
-    for (const TensorProperties& output :
-         shapes_.GetOutputProperties(node.name())) {
-      const TensorShapeProto& shape = output.shape();
-      if (shape.dim_size() > 0 && shape.dim(0).size() < 0) {
-        result.push_back(shape.dim(0).size());
-      }
-    }
-    return result;
-  }
-
-  // Finds the rows of an op's outputs. False if an input has to come first.
-  bool Find(const NodeDef& node) {
-    const auto& inputs = shapes_.GetInputProperties(node.name());
-    size_t begin = 0, end = 1;
-    double parts = 1;
-    if (IsStitch(node.op())) end = inputs.size() / 2;
-    if (node.op() == "DynamicPartition") {
-      begin = 1, end = 2;
-      parts = static_cast<double>(node.attr().at("num_partitions").i());
-    }
-    double rows = 0;
-    for (size_t i = begin; i < std::min(end, inputs.size()); ++i) {
-      if (inputs[i].shape().unknown_rank()) return false;
-      double elements = 1;
-      for (const auto& dim : inputs[i].shape().dim()) {
-        if (waiting_.count(dim.size()) && !sizes_.count(dim.size())) {
-          return false;
-        }
-        elements *= static_cast<double>(Of(dim.size()));
-      }
-      rows += elements;
-    }
-    rows = std::ceil(rows / std::max(parts, 1.));
-    if (rows > kMostRows) return false;
-    for (const int64_t number : Numbers(node)) {
-      sizes_.emplace(number, static_cast<int64_t>(rows));
-    }
-    return true;
-  }
-
-  static constexpr double kMostRows = 1e12;
-
-  const GraphProperties& shapes_;
-  const int64_t unknown_dim_;
-  std::unordered_set<int64_t> waiting_;
-  std::unordered_map<int64_t, int64_t> sizes_;
-};
-
-bool LeavesOpen(const std::vector<TensorProperties>& properties) {
-  for (const TensorProperties& tensor : properties) {
-    for (const auto& dim : tensor.shape().dim()) {
-      if (dim.size() < 0) return true;
-    }
-  }
-  return false;
+  return result;
 }
 
-// Replaces open sizes. `copy` is used for properties with such sizes.
+// Whether Grappler would end the process if it got the shape. It multiplies
+// size by size, so a size of 0 at the end comes too late.
+bool IsUnusable(const TensorShapeProto& shape) {
+  return shape.dim_size() > TensorShape::MaxDimensions() ||
+         !(Elements(shape, /*least=*/1) <= kMostElements);
+}
+
+bool MayStay(const std::vector<TensorProperties>& properties) {
+  for (const TensorProperties& tensor : properties) {
+    for (const auto& dim : tensor.shape().dim()) {
+      if (dim.size() < 0) return false;
+    }
+    if (IsUnusable(tensor.shape())) return false;
+  }
+  return true;
+}
+
+// Replaces open sizes. `copy` is used for properties that change.
 const std::vector<TensorProperties>& Known(
     const std::vector<TensorProperties>& properties, const OpenSizes& sizes,
     std::vector<TensorProperties>* copy) {
-  if (!LeavesOpen(properties)) return properties;
+  if (MayStay(properties)) return properties;
   *copy = properties;
   for (TensorProperties& tensor : *copy) {
     for (auto& dim : *tensor.mutable_shape()->mutable_dim()) {
@@ -167,10 +87,22 @@ const std::vector<TensorProperties>& Known(
   return *copy;
 }
 
+// Writes sizes of 1 into unusable shapes.
+void Hide(std::vector<TensorProperties>* properties) {
+  for (TensorProperties& tensor : *properties) {
+    TensorShapeProto* shape = tensor.mutable_shape();
+    if (!IsUnusable(*shape)) continue;
+    if (shape->dim_size() > TensorShape::MaxDimensions()) shape->Clear();
+    for (auto& dim : *shape->mutable_dim()) dim.set_size(1);
+  }
+}
+
 int64_t Bytes(const TensorProperties& tensor) {
   if (tensor.dtype() == DT_RESOURCE || tensor.dtype() == DT_VARIANT) return 0;
-  const int64_t bytes = CalculateTensorSize(tensor);
-  return bytes > 0 ? bytes : 0;
+  const double elements =
+      std::min(Elements(tensor.shape(), /*least=*/0), kMostElements);
+  return static_cast<int64_t>(elements) *
+         DataTypeSize(BaseType(tensor.dtype()));
 }
 
 void AppendShape(const TensorShapeProto& shape, Properties* result) {
@@ -180,21 +112,33 @@ void AppendShape(const TensorShapeProto& shape, Properties* result) {
   }
 }
 
-void Append(int32_t op, const std::string& name, const GraphProperties& shapes,
+void Append(int32_t op, const NodeDef& node, const GraphProperties& shapes,
             const OpenSizes& sizes, Estimator* estimator, Properties* result) {
   std::vector<TensorProperties> input_copy, output_copy;
-  const auto& inputs =
-      Known(shapes.GetInputProperties(name), sizes, &input_copy);
+  const auto* inputs =
+      &Known(shapes.GetInputProperties(node.name()), sizes, &input_copy);
   const auto& outputs =
-      Known(shapes.GetOutputProperties(name), sizes, &output_copy);
+      Known(shapes.GetOutputProperties(node.name()), sizes, &output_copy);
   for (const TensorProperties& output : outputs) {
     result->output_bytes.push_back(Bytes(output));
     AppendShape(output.shape(), result);
   }
   result->output_starts.push_back(result->output_bytes.size());
-  const Estimate estimate = estimator->Ask(op, inputs, outputs);
-  result->flops.push_back(estimate.flops);
-  result->io_bytes.push_back(estimate.io_bytes);
+  if (node.op() == "CropAndResize") {
+    // Grappler reads the first size of the boxes, even if there is none.
+    if (inputs != &input_copy) input_copy = *inputs;
+    inputs = &input_copy;
+    for (TensorProperties& input : input_copy) {
+      TensorShapeProto* shape = input.mutable_shape();
+      if (shape->dim_size() == 0) shape->add_dim()->set_size(1);
+      shape->set_unknown_rank(false);
+    }
+  }
+  Hide(&input_copy);
+  Hide(&output_copy);
+  const Estimate estimate = estimator->Ask(op, *inputs, outputs);
+  result->flops.push_back(std::max(0., estimate.flops));
+  result->io_bytes.push_back(std::max(0., estimate.io_bytes));
 }
 
 // Grappler aborts the process if an attribute that it needs is missing.
@@ -316,10 +260,9 @@ void Compute(NodeTable* table, const char* replaced, size_t size,
   }
   const GraphDef& graph = inference->item.graph;
   Estimator estimator(graph, table->edges, table->kinds);
-  const OpenSizes sizes(graph, *inference->shapes, unknown_dim);
+  const OpenSizes sizes(graph, *table, *inference->shapes, unknown_dim);
   for (int32_t op = 0; op < graph.node_size(); ++op) {
-    Append(op, graph.node(op).name(), *inference->shapes, sizes, &estimator,
-           result);
+    Append(op, graph.node(op), *inference->shapes, sizes, &estimator, result);
   }
   Inference::Forget(std::move(inference));
 }
@@ -337,9 +280,13 @@ using tensorflow::grappler::Properties;
 void* gdp_properties_new(void* nodes, const char* replaced, size_t size,
                          const int32_t* places, int64_t unknown_dim) {
   auto* result = new Properties;
-  tensorflow::grappler::Compute(
-      static_cast<tensorflow::grappler::NodeTable*>(nodes), replaced, size,
-      places, unknown_dim, result);
+  try {
+    tensorflow::grappler::Compute(
+        static_cast<tensorflow::grappler::NodeTable*>(nodes), replaced, size,
+        places, unknown_dim, result);
+  } catch (const std::exception& error) {
+    result->error = error.what();  // Such as a vector that is too long.
+  }
   return result;
 }
 

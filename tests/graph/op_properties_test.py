@@ -3,10 +3,8 @@ import pytest
 import tensorflow as tf
 
 from gdp_grappler import errors
-from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_properties
-from gdp_grappler.graph import source_graph
 from helpers import graph_defs
 
 
@@ -161,47 +159,6 @@ def test_cudnn_weights_of_unknown_number():
                                                           [None]), name='found')
 
   assert _flops(make) == 2 * 9 * 4 * (2 * 4 * 7 * (5 + 7))
-
-
-def _update_bytes(make):
-  """Of the op that is called 'found', in sizes of its variables."""
-  graph = tf.Graph()
-  with graph.as_default():
-    handles = [
-        tf.compat.v1.get_variable(f'v{i}', [1000], use_resource=True).handle
-        for i in range(3)
-    ]
-    make(tf.raw_ops, handles, tf.compat.v1.placeholder(tf.float32, [1000]))
-  read = graph_def_io.read(source_graph.SourceGraph('g', graph.as_graph_def()))
-  return read.io_bytes[read.names.index('found')] / 4000
-
-
-def test_updates_move_what_lies_behind_their_handles():
-  """The gradient alone was counted: a seventh of what Adam moves."""
-  assert _update_bytes(lambda raw, v, x: raw.AssignAddVariableOp(
-      resource=v[0], value=x, name='found')) == 3
-  assert _update_bytes(lambda raw, v, x: raw.ResourceApplyGradientDescent(
-      var=v[0], alpha=.1, delta=x, name='found')) == pytest.approx(3, rel=.01)
-  assert _update_bytes(lambda raw, v, x: raw.ResourceApplyAdam(
-      var=v[0], m=v[1], v=v[2], beta1_power=.9, beta2_power=.9, lr=.1, beta1=.9,
-      beta2=.9, epsilon=1e-7, grad=x, name='found')) == pytest.approx(
-          7, rel=.05)
-  assert _update_bytes(
-      lambda raw, v, x: raw.ResourceScatterAdd(resource=v[0], indices=tf.range(
-          10), updates=x[:10], name='found')) == pytest.approx(
-              3 * 20 / 1000, rel=.01)
-  assert _update_bytes(lambda raw, v, x: raw.AssignVariableOp(
-      resource=v[0], value=x, name='found')) == 1
-
-
-def test_lookups_in_a_variable_read_what_they_output():
-  """Lookups in variables moved half as much as others."""
-  assert _update_bytes(
-      lambda raw, v, x: raw.ResourceGather(resource=v[0], indices=tf.range(
-          10), dtype=x.dtype, name='found')) == 3 * 10 / 1000
-  assert _update_bytes(
-      lambda raw, v, x: raw.ResourceGatherNd(resource=v[0], indices=tf.range(
-          10)[:, None], dtype=x.dtype, name='found')) == 3 * 10 / 1000
 
 
 def _rows(make, unknown_dim=32):

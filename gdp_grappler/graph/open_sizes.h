@@ -1,0 +1,231 @@
+// Sizes that shape inference leaves open.
+
+#ifndef GDP_GRAPPLER_GRAPH_OPEN_SIZES_H_
+#define GDP_GRAPPLER_GRAPH_OPEN_SIZES_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "gdp_grappler/graph/node_table.h"
+#include "gdp_grappler/graph/shape_values.h"
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/tensor_shape.pb.h"
+#include "tensorflow/core/grappler/costs/graph_properties.h"
+
+namespace tensorflow {
+namespace grappler {
+
+// Sizes that shape inference leaves open. It writes a negative number for each,
+// the same number for sizes that are equal. Those of the graph's inputs are the
+// batch, which only the caller knows. The shape functions of other ops tell
+// most of the rest. If they do not, the size depends on the data of a step. It
+// gets an upper bound, but an op makes no more elements than its inputs have or
+// a batch needs.
+class OpenSizes {
+ public:
+  // `graph` is that of the table, with other nodes in a few places.
+  OpenSizes(const GraphDef& graph, const NodeTable& table,
+            const GraphProperties& shapes, int64_t unknown_dim)
+      : graph_(graph),
+        shapes_(shapes),
+        unknown_dim_(unknown_dim),
+        values_(graph, shapes, table.edges,
+                [this](int64_t dim) { return Decided(dim); }) {
+    const bool is_open = std::any_of(
+        graph.node().begin(), graph.node().end(),
+        [this](const NodeDef& node) { return LeavesOpen(OutputsOf(node)); });
+    if (!is_open) return;
+    // A step may add what it selected to its inputs. Then both have one size.
+    for (const NodeDef& node : graph.node()) {
+      const std::string& op = node.op();
+      if (op == "Placeholder" || op == "IteratorGetNext") TakeBatch(node);
+    }
+    for (const int32_t op : Order(table.edges)) Decide(op);
+  }
+
+  // Size of a dimension, known or not.
+  int64_t Of(int64_t dim) const {
+    const int64_t size = Decided(dim);
+    return size < 0 ? unknown_dim_ : size;
+  }
+
+ private:
+  using Outputs = std::vector<OpInfo::TensorProperties>;
+
+  static constexpr double kMostRows = 1e12;
+
+  static bool IsStitch(const std::string& op) {
+    return op == "DynamicStitch" || op == "ParallelDynamicStitch";
+  }
+  static bool DependsOnData(const std::string& op) {
+    return op == "DynamicPartition" || op == "Where" || IsStitch(op);
+  }
+  static bool IsNextIteration(const std::string& op) {
+    return op == "NextIteration" || op == "RefNextIteration";
+  }
+
+  const Outputs& OutputsOf(const NodeDef& node) const {
+    return shapes_.GetOutputProperties(node.name());
+  }
+
+  // Size of a dimension; negative if it is not decided.
+  int64_t Decided(int64_t dim) const {
+    if (dim >= 0) return dim;
+    const auto found = sizes_.find(dim);
+    return found == sizes_.end() ? -1 : found->second;
+  }
+
+  // Sets a size, unless it is decided. Dimensions that have nothing in common
+  // may share the number -1.
+  void Set(int64_t dim, double size) {
+    if (dim >= -1 || !(size >= 0) || size > kMostRows) return;
+    sizes_.emplace(dim, static_cast<int64_t>(size));
+  }
+
+  bool LeavesOpen(const Outputs& outputs) const {
+    for (const auto& output : outputs) {
+      for (const auto& dim : output.shape().dim()) {
+        if (Decided(dim.size()) < 0) return true;
+      }
+    }
+    return false;
+  }
+
+  void TakeBatch(const NodeDef& node) {
+    const double batch = static_cast<double>(unknown_dim_);
+    for (const auto& output : OutputsOf(node)) {
+      for (const auto& dim : output.shape().dim()) Set(dim.size(), batch);
+    }
+  }
+
+  // Ops after those that make their inputs. An edge that closes a loop does not
+  // count.
+  std::vector<int32_t> Order(const std::vector<int32_t>& edges) const {
+    std::vector<int32_t> waits(graph_.node_size()), result;
+    std::vector<std::vector<int32_t>> readers(graph_.node_size());
+    for (size_t i = 0; i < edges.size(); i += 3) {
+      if (IsNextIteration(graph_.node(edges[i]).op())) continue;
+      readers[edges[i]].push_back(edges[i + 2]);
+      ++waits[edges[i + 2]];
+    }
+    for (int32_t op = 0; op < graph_.node_size(); ++op) {
+      if (!waits[op]) result.push_back(op);
+    }
+    for (size_t at = 0; at < result.size(); ++at) {
+      for (const int32_t reader : readers[result[at]]) {
+        if (--waits[reader] == 0) result.push_back(reader);
+      }
+    }
+    return result;
+  }
+
+  // Decides all sizes that an op makes.
+  void Decide(int32_t op) {
+    const NodeDef& node = graph_.node(op);
+    const Outputs& outputs = OutputsOf(node);
+    if (!LeavesOpen(outputs)) return;
+    if (DependsOnData(node.op())) {
+      FindRows(node);
+    } else if (!IsSource(node)) {
+      const std::vector<PartialTensorShape> known = values_.Outputs(op);
+      for (size_t i = 0; i < std::min(known.size(), outputs.size()); ++i) {
+        const TensorShapeProto& shape = outputs[i].shape();
+        if (known[i].dims() != shape.dim_size()) continue;
+        for (int k = 0; k < shape.dim_size(); ++k) {
+          Set(shape.dim(k).size(), static_cast<double>(known[i].dim_size(k)));
+        }
+      }
+      for (const auto& output : outputs) Share(node, output.shape());
+    }
+    TakeBatch(node);
+  }
+
+  // Whether an op makes tensors of something else than numbers, such as files,
+  // variables and lists.
+  bool IsSource(const NodeDef& node) const {
+    const auto& inputs = shapes_.GetInputProperties(node.name());
+    return std::all_of(inputs.begin(), inputs.end(), [](const auto& input) {
+      return input.dtype() == DT_RESOURCE || input.dtype() == DT_VARIANT ||
+             input.dtype() == DT_STRING;
+    });
+  }
+
+  // Finds the rows of an op's outputs. The parts of a tensor are taken to be of
+  // equal size.
+  void FindRows(const NodeDef& node) {
+    const auto& inputs = shapes_.GetInputProperties(node.name());
+    size_t begin = 0, end = 1;
+    double parts = 1;
+    if (IsStitch(node.op())) end = inputs.size() / 2;
+    if (node.op() == "DynamicPartition") {
+      begin = 1, end = 2;
+      parts = static_cast<double>(node.attr().at("num_partitions").i());
+    }
+    double rows = 0;
+    for (size_t i = begin; i < std::min(end, inputs.size()); ++i) {
+      if (inputs[i].shape().unknown_rank()) return;
+      rows += Elements(inputs[i].shape());
+    }
+    rows = std::ceil(rows / std::max(parts, 1.));
+    for (const auto& output : OutputsOf(node)) {
+      if (output.shape().dim_size() > 0)
+        Set(output.shape().dim(0).size(), rows);
+    }
+  }
+
+  double Elements(const TensorShapeProto& shape) const {
+    double result = 1;
+    for (const auto& dim : shape.dim()) {
+      result *= static_cast<double>(Of(dim.size()));
+    }
+    return result;
+  }
+
+  // Shares the elements of an op's inputs out to the open sizes of an output:
+  // the first one is the batch. A Reshape keeps all elements, if their number
+  // is known. Another op has at most a batch in each dimension.
+  void Share(const NodeDef& node, const TensorShapeProto& shape) {
+    const auto& inputs = shapes_.GetInputProperties(node.name());
+    const bool keeps_all =
+        node.op() == "Reshape" && !inputs[0].shape().unknown_rank();
+    double most = 0, known = 1;
+    for (size_t i = 0; i < (keeps_all ? 1 : inputs.size()); ++i) {
+      if (inputs[i].shape().unknown_rank()) continue;
+      most = std::max(most, Elements(inputs[i].shape()));
+    }
+    std::vector<int64_t> open;
+    for (const auto& dim : shape.dim()) {
+      const int64_t size = Decided(dim.size());
+      if (size < 0) open.push_back(dim.size());
+      known *= size < 0 ? 1 : static_cast<double>(std::max<int64_t>(size, 1));
+    }
+    const double batch = static_cast<double>(unknown_dim_);
+    double rest = std::max(std::ceil(most / known), 1.);
+    for (size_t i = 0; i < open.size(); ++i) {
+      double size = i ? std::min(batch, rest) : batch;
+      if (keeps_all) {
+        const bool is_last = i + 1 == open.size();
+        const bool is_batch = i == 0 && std::fmod(rest, batch) == 0;
+        size = is_last ? rest : is_batch ? batch : 1;
+      }
+      Set(open[i], size);
+      rest = std::max(std::floor(rest / size), 1.);
+    }
+  }
+
+  const GraphDef& graph_;
+  const GraphProperties& shapes_;
+  const int64_t unknown_dim_;
+  std::unordered_map<int64_t, int64_t> sizes_;
+  ShapeValues values_;
+};
+
+}  // namespace grappler
+}  // namespace tensorflow
+
+#endif  // GDP_GRAPPLER_GRAPH_OPEN_SIZES_H_
