@@ -84,8 +84,12 @@ def write(path: str, whole: step_lib.Step, graph: op_graph.OpGraph,
   placed = graph_def_io.write(
       whole.source.graph_def, extended.device_strings(),
       [(rows[first], rows[then]) for first, then in edges])
-  for row in set(range(len(placed.node))) - set(rows.tolist()):
-    placed.node[row].attr[pruning.UNNEEDED_ATTRIBUTE].b = True
+  needed = set(rows.tolist())
+  for row, node in enumerate(placed.node):
+    # Another step may have marked the node before.
+    node.attr.pop(pruning.UNNEEDED_ATTRIBUTE, None)
+    if row not in needed:
+      node.attr[pruning.UNNEEDED_ATTRIBUTE].b = True
   files.write_atomically(
       path,
       text_format.MessageToString(placed).encode()

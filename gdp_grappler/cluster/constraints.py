@@ -16,10 +16,11 @@ def allowed_devices(graph: op_graph.OpGraph,
                     cluster: cluster_lib.Cluster) -> np.ndarray:
   """bool [G, D], the devices that suit every op of a group.
 
-  If the cluster lacks the device of a pin, the pin means the first GPU or the
-  host, by its type, unless the user set the pin. Float arithmetic stays on the
-  type of device on which its numbers stay the same. If the group may have no
-  such device, the rule for numbers does not hold for the group.
+  If the cluster lacks the device of a pin, the pin means the first device of
+  its type, if possible of its task, unless the user set the pin. Float
+  arithmetic stays on the type of device on which its numbers stay the same. If
+  the group may have no such device, the rule for numbers does not hold for the
+  group.
 
   Raises:
     InfeasiblePlacementError: some group has no device, or a user's pin names
@@ -177,8 +178,22 @@ def _pinned_device(graph: op_graph.OpGraph, pin: str, ops: Sequence[int],
       raise errors.InfeasiblePlacementError(
           f'Op "{graph.label(ops[wanted[0]])}" is pinned to {pin}. {error} '
           'Pin it to one of these or remove the pin.') from error
-    on_gpu = cluster_lib.device_type(pin) == 'GPU'
-    return cluster.accelerators[0] if on_gpu else cluster.host
+    return _instead(pin, cluster)
+
+
+def _instead(pin: str, cluster: cluster_lib.Cluster) -> int:
+  """The first device of a pin's type: if possible, of the pin's task."""
+  indices: Sequence[int] = cluster.accelerators
+  if cluster_lib.device_type(pin) != 'GPU':
+    indices = [i for i, d in enumerate(cluster.devices) if d.type == 'CPU']
+  try:
+    task = cluster_lib.task(cluster_lib.canonical_device(pin))
+  except errors.ClusterError:
+    task = ''  # The pin names no single device.
+  own = [
+      i for i in indices if cluster_lib.task(cluster.device_names[i]) == task
+  ]
+  return (own or indices)[0]
 
 
 def _infeasible(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,

@@ -50,8 +50,8 @@ class OpGraph:
     pins: [N], device an op has to be on; '' if the op is free. Either as
       TensorFlow writes devices or short ('GPU:1').
     user_pins: bool [N], whether the user asked for the pin. Such a device must
-      exist in the cluster. Other pins fall back to the host of a cluster that
-      lacks the device.
+      exist in the cluster. If the cluster lacks the device of another pin, the
+      pin means another device of the same type.
     devices: [N], devices of ops when the graph was read; '' if none.
     executions: float64 [N], how often an op runs in one step: the trip count in
       a loop, 0 in the branch of a condition that is not taken, else 1.

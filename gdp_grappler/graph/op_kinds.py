@@ -106,7 +106,9 @@ _METADATA = frozenset(('Rank', 'Shape', 'ShapeN', 'Size', 'VariableShape',
 # Ops that make an empty list, or hand on a list or an element of it.
 _LIST_REFERENCES = (NEW_LISTS | LIST_CHANGES
                     | {'TensorListGetItem', 'TensorListPopBack'})
-# Ops that store a reference in a stack or an array, or take it out.
+# Ops that store a reference in a stack or an array, or take it out. There are
+# two exceptions, which cost nothing here: a push with `swap_memory` on a GPU
+# copies to the host, and a second write to an element of a gradient array adds.
 _STORED_REFERENCES = STACK_PUSHES | STACK_POPS | {
     'TensorArrayRead', 'TensorArrayReadV2', 'TensorArrayReadV3',
     'TensorArrayWrite', 'TensorArrayWriteV2', 'TensorArrayWriteV3'

@@ -113,6 +113,30 @@ def test_what_was_placed_is_the_same_step_again(tmp_path):
   assert sources.load(str(tmp_path / 'more.pb')).fetches == ('train', 'used')
 
 
+def test_another_step_of_a_placed_graph_is_read_whole(tmp_path):
+  """Ops that the first step did not need were missing in the second step."""
+
+  def make():
+    inputs = tf1.placeholder(tf.float32, [64, 64], 'inputs')
+    hidden = tf.nn.relu(inputs)
+    tf.square(hidden @ hidden, 'first')
+    tf.sin(hidden @ hidden, 'second')
+
+  definition, path = graph_defs.built(make), str(tmp_path / 'step.meta')
+  for step in ('first', 'second'):
+    with tf.Graph().as_default() as graph:
+      tf.import_graph_def(definition, name='')
+      graph.add_to_collection('train_op', graph.get_operation_by_name(step))
+      tf1.train.export_meta_graph(path)
+    output = tmp_path / f'{step}.pb'
+    assert gdp.run([
+        'place', path, '--cluster=2xP100', '--placer=random',
+        f'--output={output}'
+    ]) == 0
+    assert sources.load(str(output)).fetches == (step,)
+    definition = graph_pb2.GraphDef.FromString(output.read_bytes())
+
+
 def test_tensorflow_runs_what_was_placed(paths, tmp_path):
   nodes = _place(paths, tmp_path, '--placer=random')
   for node in nodes.values():

@@ -37,9 +37,14 @@ def test_pins_by_any_name():
     ('2xP100', 'GPU:5', 1),
     ('2xP100', '/job:w/replica:0/task:7/device:CPU:0', 0),
     ('cpu', 'GPU:0', 0),
+    ('cpu', '/job:w/replica:0/task:7', 0),
+    ('2x2xP100-eth10', '/job:worker/task:1/device:GPU:7', 4),
+    ('2x2xP100-eth10', '/job:worker/task:1/device:CPU:7', 3),
+    ('2x2xP100-eth10', '/job:worker/task:7/device:GPU:0', 1),
+    ('4xcpu-eth10', '/job:worker/task:1/device:GPU:0', 1),
 ])
 def test_absent_device_means_one_of_its_type(cluster, absent, expected):
-  """It meant the host, also if the device was a GPU."""
+  """It meant the first such device, not one of the pin's own task."""
   allowed = constraints.allowed_devices(graphs.chain(1, pins=[absent]),
                                         presets.preset(cluster))
   assert np.flatnonzero(allowed).tolist() == [expected]

@@ -84,7 +84,8 @@ def substitutes(table: node_table.NodeTable) -> dict[int, node_def_pb2.NodeDef]:
       return _shape(nodes[op], maker(op, 0))
     if kind in _INVERSIONS:
       return _inverse(nodes[op], array(op, 0))
-    if kind in _LOOKUPS and len(inputs[op]) == 3:
+    # Shape inference would take known keys for what is looked up.
+    if kind in _LOOKUPS and len(inputs[op]) == 3 and array(op, 1) is None:
       return _looked_up(nodes[op], maker(op, 0), maker(op, 2))
     return None
 

@@ -4,8 +4,8 @@ If a gradient of a loop is computed, the loop pushes the tensors that the
 backward pass needs on stacks, and the loop of the gradient pops them. Loops
 read their inputs from arrays, and write their outputs to arrays. Shape
 inference does not connect what goes in with what comes out. But both ops get
-the handle of one stack or array. The gradient of an array is an array of the
-same shapes.
+the handle of one stack or array. The gradient of an array, by
+`TensorArrayGradV3`, is an array of the same shapes.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import values as values_lib
 
 _ARRAYS = frozenset(('TensorArrayV3',))
-_GRADIENTS = frozenset(('TensorArrayGradV3', 'TensorArrayGradWithShape'))
+# Not TensorArrayGradWithShape, whose elements have more dimensions.
+_GRADIENTS = frozenset(('TensorArrayGradV3',))
 _READS = frozenset(('TensorArrayReadV3',))
+# Ops that read several elements as one tensor.
+_GATHERS = frozenset(('TensorArrayGatherV3',))
 # An op that writes the rows of a tensor to an array.
 _SCATTER = 'TensorArrayScatterV3'
 # Ops that store, with the position of the input that is stored.
 _STORES = {'TensorArrayWriteV3': 2, _SCATTER: 2}
 _STORES.update(dict.fromkeys(op_kinds.STACK_PUSHES, 1))
-TAKES = op_kinds.STACK_POPS | _READS
+TAKES = op_kinds.STACK_POPS | _READS | _GATHERS
 # Largest depth of stacks on stacks.
 _MAX_DEPTH = 20
 
@@ -91,7 +94,12 @@ class _Stores:
     known = shape.HasField('shape') and not shape.shape.unknown_rank
     alike = node_attributes.of(node, 'identical_element_shapes').b
     # Shape inference uses the shape of the elements if the array states it.
-    return stores[0] if alike and not known else None
+    if known or not alike:
+      return None
+    if self._nodes[take].op in _GATHERS:
+      # A tensor of several elements tells its shape, but not a single element.
+      stores = [op for op in stores if self._nodes[op].op == _SCATTER]
+    return stores[0] if stores else None
 
   def _maker(self, handle: values_lib.Tensor, depth: int) -> int | None:
     """Returns the op that made a stack or an array; None if unknown."""
@@ -122,6 +130,10 @@ def _taken(nodes: Sequence[node_def_pb2.NodeDef],
   dtype = node_attributes.of(nodes[take], name)
   if nodes[store].op != _SCATTER:
     result.attr['T'].CopyFrom(dtype)
+    if nodes[take].op in _READS:
+      # Elements of an array have the same shape, but not the same value.
+      # Shape inference does not evaluate this op.
+      result.op = 'Snapshot'
     return result
   result.op = 'Gather'
   result.input.extend(nodes[take].input[1:2])

@@ -33,6 +33,8 @@ _ADDS = {
     'TensorListPushBack': 1, 'TensorListSetItem': 2,
     **dict.fromkeys(op_kinds.STACK_PUSHES, 1)
 }
+# Largest depth of lists in lists.
+_MAX_DEPTH = 20
 _BEGINNINGS = (op_kinds.NEW_LISTS | op_kinds.STACKS | op_kinds.ENTERS
                | {'_Arg'})
 
@@ -74,7 +76,8 @@ def list_bytes(nodes: Sequence[node_def_pb2.NodeDef],
       buffers = min(frames.executions[op], max(frames.executions[source], 1))
     per_list = buffers / max(frames.executions[made[0]], 1)
     fills.setdefault(made[0], []).append((element, per_list))
-  return {op: int(_filled(op, fills, creator, bytes_of, ())) for op in fills}
+  known: dict[int, float] = {}
+  return {op: int(_filled(op, fills, creator, bytes_of, known)) for op in fills}
 
 
 def copied(types: Sequence[str],
@@ -95,15 +98,27 @@ def copied(types: Sequence[str],
 
 def _filled(op: int, fills: Mapping[int, list[tuple[tuple[int, int], float]]],
             creator: Callable[[values_lib.Tensor], values_lib.Tensor | None],
-            bytes_of: Callable[[values_lib.Tensor],
-                               int], around: tuple[int, ...]) -> float:
-  """Returns the bytes of a list's elements, which may be lists themselves."""
-  total = 0.
+            bytes_of: Callable[[values_lib.Tensor], int],
+            known: dict[int, float], depth: int = 0) -> float:
+  """Returns the bytes of a list's elements, which may be lists themselves.
+
+  Args:
+    op: The op where the list begins.
+    fills: Elements of each list, with their numbers.
+    creator: Function that returns the op that made a list.
+    bytes_of: Function that returns the bytes of a tensor.
+    known: Results by op; changed in place.
+    depth: Number of lists around the list.
+  """
+  if op in known:
+    return known[op]
+  known[op] = total = 0.  # Ends every cycle.
   for element, count in fills[op]:
     inner = creator(element)
-    if inner is not None and inner[0] in fills and inner[0] not in around:
-      size = _filled(inner[0], fills, creator, bytes_of, (*around, op))
+    if inner is not None and inner[0] in fills and depth < _MAX_DEPTH:
+      size = _filled(inner[0], fills, creator, bytes_of, known, depth + 1)
     else:
       size = bytes_of(element)
     total += size * count
-  return total if np.isfinite(total) else 0.
+  known[op] = total if np.isfinite(total) else 0.
+  return known[op]

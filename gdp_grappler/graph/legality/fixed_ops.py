@@ -14,6 +14,7 @@ from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import asked as asked_lib
 from gdp_grappler.graph.legality import node_types
 from gdp_grappler.graph.legality import pins as pins_lib
+from gdp_grappler.graph.legality import rounding
 
 
 def pins(
@@ -62,7 +63,7 @@ def pins(
         map(node_types.is_handle, (*types.inputs, *types.outputs))):
       result[op] = table.nodes[op].device
   _drop_impossible(table, groups, allowed_types, result, by_user)
-  _pin_like_placer(table, groups, allowed_types, result)
+  _pin_like_placer(table, groups, allowed_types, result, by_user, live)
   if live:
     groups, result = _divide_split_groups(table, groups, result, holder,
                                           by_user)
@@ -97,28 +98,40 @@ def _drop_impossible(table: node_table.NodeTable, groups: np.ndarray,
 
 
 def _pin_like_placer(table: node_table.NodeTable, groups: np.ndarray,
-                     allowed_types: np.ndarray, pins: list[str]) -> None:
+                     allowed_types: np.ndarray, pins: list[str],
+                     by_user: np.ndarray, live: bool) -> None:
   """Pins ops that stay, but have no device, as TensorFlow's placer does.
 
   The placer takes the first GPU if all ops of the group have a kernel for it.
-  An op follows the pins of its group.
+  An op follows the pins of its group. If the group cannot be on a GPU, an op
+  that stays on a GPU counts as an op without a device: TensorFlow moves it.
 
   Args:
     table: N nodes.
     groups: int [N], groups of ops.
     allowed_types: bool [N, types], whether there is a kernel.
     pins: [N], pins; changed in place.
+    by_user: bool [N], whether a user asked for a pin.
+    live: Whether the graph is about to run. Then the devices of ops are those
+      to which TensorFlow moved them.
   """
   chosen = table.flags(
       lambda node: pins_lib.by_default(node, node_types.signature(node)))
-  if not chosen.any():
-    return
+  if live and not chosen.any():
+    return  # As a rule, TensorFlow has placed every op.
+  cpu, gpu = map(op_graph.DEVICE_TYPES.index, ('CPU', 'GPU'))
+  kinds = np.array([rounding.device_type(pin) for pin in pins])
+  on_host = np.bincount(groups, ~allowed_types[:, gpu] | (kinds == cpu)) > 0
+  if not live:
+    moved = (kinds == gpu) & ~by_user & on_host[groups]
+    chosen |= moved
+    for op in np.flatnonzero(moved).tolist():
+      pins[op] = ''
   pinned = np.bincount(groups, np.array(pins) != '') > 0
-  gpu = op_graph.DEVICE_TYPES.index('GPU')
-  on_host = np.bincount(groups, ~allowed_types[:, gpu]) > 0
   for op in np.flatnonzero(chosen & ~pinned[groups]).tolist():
     kind = 'CPU' if on_host[groups[op]] else 'GPU'
-    pins[op] = f'{table.nodes[op].device}/device:{kind}:0'
+    task = pins_lib.task_of(table.nodes[op].device)
+    pins[op] = f'{task}/device:{kind}:0'
 
 
 def _called_by_name(source: source_graph.SourceGraph,

@@ -68,6 +68,9 @@ def device_pin(node: node_def_pb2.NodeDef,
   if LEAVE_ALONE_ATTRIBUTE in node.attr or stays(node, signature):
     if by_default(node, signature):
       return '', False
+    task = task_of(node.device)
+    if task and task == node.device:
+      return f'{task}/device:{_HOST}', False
     return node.device or _HOST, False
   if ASKED_ATTRIBUTE in node.attr:
     return node.attr[ASKED_ATTRIBUTE].s.decode(errors='replace'), True
@@ -85,10 +88,20 @@ def by_default(node: node_def_pb2.NodeDef,
   tie = _ties(node.op)
   on_host = (tie == _PIPELINE or _has(signature, types_pb2.DT_STRING) or
              tie == _EXCHANGES and not _has(signature, types_pb2.DT_RESOURCE))
-  last = node.device.rpartition('/')[2].lower()
-  placed = last.startswith(('device:', 'cpu:', 'gpu:'))
+  placed = task_of(node.device) != node.device
   return not placed and not on_host and (LEAVE_ALONE_ATTRIBUTE in node.attr or
                                          stays(node, signature))
+
+
+def task_of(device: str) -> str:
+  """Returns '/job:worker/task:1' of '/job:worker/task:1/device:GPU:0'.
+
+  Args:
+    device: A name as TensorFlow writes it, perhaps only that of a task, or ''.
+  """
+  task, _, last = device.rpartition('/')
+  is_device = last.lower().startswith(('device:', 'cpu:', 'gpu:'))
+  return task if is_device else device
 
 
 def has_wish(node: node_def_pb2.NodeDef) -> bool:

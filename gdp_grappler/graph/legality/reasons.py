@@ -183,7 +183,8 @@ class Reasons:
       return Reason(PIN, f'is pinned to {pin} by the {who}')
     if pin:
       node = self._nodes.get(graph.names[op])
-      where = ('it is' if node is None or node.device else 'TensorFlow puts it')
+      where = ('it is'
+               if node is None or node.device == pin else 'TensorFlow puts it')
       return Reason(STAYS, f'stays where {where}: {self._why_it_stays(op)}')
     if self._rounds_elsewhere(op):
       return Reason(NUMBERS,

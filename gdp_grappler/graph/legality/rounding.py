@@ -165,8 +165,9 @@ def device_type(device: str) -> int:
   """Returns a device's index in `op_graph.DEVICE_TYPES`; -1 for other types.
 
   Args:
-    device: A name as TensorFlow writes it, or short: 'GPU:1'.
+    device: A name as TensorFlow writes it, or short: 'GPU:1', '/gpu:1'.
   """
-  kind = device.rsplit('/', 1)[-1].rpartition('device:')[2].split(':')[0]
+  name = device.rsplit('/', 1)[-1]
+  kind = name.rpartition('device:')[2].split(':')[0].upper()
   kinds = op_graph.DEVICE_TYPES
   return kinds.index(kind) if kind in kinds else -1

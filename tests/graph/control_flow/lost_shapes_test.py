@@ -142,6 +142,21 @@ def test_what_a_table_contains_has_the_shape_of_the_keys():
   assert size == 32 * 128 * 8  # Numbers of eight bytes, not words.
 
 
+def test_what_is_looked_up_has_not_the_values_of_the_keys():
+  """Shape inference took constant keys for what the table contains."""
+
+  def make():
+    words = raw.HashTableV2(key_dtype=tf.int64, value_dtype=tf.int64)
+    found = raw.LookupTableFindV2(table_handle=words,
+                                  keys=tf.constant([7, 8], tf.int64),
+                                  default_value=tf.constant(-1, tf.int64))
+    tf.fill(found, 1., name='filled')
+
+  table = _table(make)
+  properties = op_properties.estimate(table, unknown_dim=5)
+  assert properties.shape(table.names.index('filled'), 0) != (7, 8)
+
+
 def test_a_function_with_a_table_outside_knows_what_it_looks_up():
   """Tables of Keras layers are arguments of the train function."""
   words = tf.lookup.StaticHashTable(

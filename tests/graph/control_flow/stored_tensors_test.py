@@ -33,8 +33,10 @@ def _unknown(make):
   for op, name in enumerate(table.names):
     for i, output in enumerate(graph.get_operation_by_name(name).outputs):
       found = properties.shape(op, i)
-      if '/while/' in name and output.dtype != tf.resource and not (
-          output.shape.is_compatible_with(found)):
+      if '/while/' not in name or output.dtype == tf.resource:
+        continue
+      if output.shape.rank is not None and (
+          found is None or not output.shape.is_compatible_with(found)):
         result.append((name, output.shape, found))
   return result
 
@@ -82,6 +84,12 @@ def _gradient_of_a_map():
   return tf1.gradients(y, [x, w])
 
 
+def _gradient_of_a_nested_map():
+  x = tf1.placeholder(tf.float32, [7, 6, 4, 3])
+  y = tf1.map_fn(lambda rows: tf1.map_fn(tf1.sin, rows), x)
+  return tf1.gradients(y, x)
+
+
 def _gradient_of_a_scan():
   x = tf1.placeholder(tf.float32, [7, None, 3])
   w = _matrix()
@@ -91,7 +99,8 @@ def _gradient_of_a_scan():
 
 @pytest.mark.parametrize('make', [
     _gradient_of_a_loop, _gradient_of_a_nested_loop,
-    _gradient_of_a_condition_in_a_loop, _gradient_of_a_map, _gradient_of_a_scan
+    _gradient_of_a_condition_in_a_loop, _gradient_of_a_map,
+    _gradient_of_a_nested_map, _gradient_of_a_scan
 ])
 def test_inference_knows_what_python_knows(make):
   """Products of the backward pass cost the cube of the batch, or nothing."""
@@ -130,6 +139,16 @@ def _pop_of_an_earlier_result():
   raw.StackPushV2(handle=stack, elem=tf.sin(_pop(stack)))
 
 
+def _read_of_a_gradient_of_more_dimensions():
+  handle, flow = raw.TensorArrayV3(size=1, dtype=tf.float32,
+                                   identical_element_shapes=True)
+  flow = raw.TensorArrayWriteV3(handle=handle, index=0, value=tf.zeros([3, 4]),
+                                flow_in=flow)
+  handle, flow = raw.TensorArrayGradWithShape(handle=handle, flow_in=flow,
+                                              shape_to_prepend=[9], source='g')
+  raw.TensorArrayReadV3(handle=handle, index=0, flow_in=flow, dtype=tf.float32)
+
+
 def _read_of_an_array_of_other_shapes():
   handle, flow = raw.TensorArrayV3(size=2, dtype=tf.float32)
   flow = raw.TensorArrayWriteV3(handle=handle, index=0, value=tf.zeros([3, 4]),
@@ -139,11 +158,44 @@ def _read_of_an_array_of_other_shapes():
 
 @pytest.mark.parametrize('make', [
     _pop_of_two_pushes, _pop_of_no_push, _pop_of_a_stack_outside,
-    _pop_of_an_earlier_result, _read_of_an_array_of_other_shapes
+    _pop_of_an_earlier_result, _read_of_a_gradient_of_more_dimensions,
+    _read_of_an_array_of_other_shapes
 ])
 def test_what_the_graph_does_not_tell_stays_unknown(make):
   _, table = _table(make)
   assert not lost_shapes.substitutes(table)
+
+
+def test_gradient_of_rows_has_the_shape_of_the_rows():
+  """Its shape was unknown, and with it all shapes behind it."""
+
+  def make():
+    x = tf1.placeholder(tf.float32, [7, None, 3])
+    y = tf1.map_fn(lambda row: tf1.tanh(tf1.matmul(row, _matrix())), x)
+    tf.identity(tf1.gradients(y, x)[0], name='gradient')
+
+  _, table = _table(make)
+  properties = op_properties.estimate(table, unknown_dim=5)
+  assert properties.shape(table.names.index('gradient'), 0) == (7, 5, 3)
+
+
+def test_elements_of_an_array_have_values_of_their_own():
+  """Shape inference took the first element for each element."""
+
+  def make():
+    handle, flow = raw.TensorArrayV3(size=2, dtype=tf.int32,
+                                     identical_element_shapes=True)
+    for i, value in enumerate([[2, 5], [300, 400]]):
+      flow = raw.TensorArrayWriteV3(handle=handle, index=i, value=value,
+                                    flow_in=flow)
+    read = raw.TensorArrayReadV3(handle=handle, index=1, flow_in=flow,
+                                 dtype=tf.int32, name='read')
+    tf.fill(read, 1., name='filled')
+
+  _, table = _table(make)
+  properties = op_properties.estimate(table, unknown_dim=7)
+  assert properties.shape(table.names.index('read'), 0) == (2,)
+  assert properties.shape(table.names.index('filled'), 0) != (2, 5)
 
 
 def test_one_stack_with_a_cycle_hides_no_other():

@@ -4,7 +4,10 @@ import tensorflow as tf
 
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import node_table
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.control_flow import frames as frames_lib
+from gdp_grappler.graph.control_flow import tensor_lists
 from helpers import graph_defs
 from helpers import real_graphs
 
@@ -35,6 +38,40 @@ def test_stacks_of_a_loop_hold_every_iteration():
   ]
   # Three iterations keep an input and an output [2, 3] of their layer.
   assert held == [3 * 2 * 3 * 4] * 2
+
+
+def _sizes_asked(depth, times):
+  """Number of sizes of tensors that stacks on stacks ask for."""
+  raw = tf.raw_ops
+
+  def make():
+    pred = tf.compat.v1.placeholder(tf.bool, [])
+    raw.Switch(data=pred, pred=pred)  # Without it stacks have no size.
+    stacks = [
+        raw.StackV2(max_size=-1, elem_type=tf.resource, stack_name=f's{i}')
+        for i in range(depth)
+    ]
+    for outer, inner in zip(stacks, [*stacks[1:], tf.ones([5])]):
+      for _ in range(times):
+        raw.StackPushV2(handle=outer, elem=inner)
+
+  table = node_table.NodeTable('stacks', graph_defs.built(make))
+  frames = frames_lib.analyse(table.nodes, table.edges,
+                              np.zeros(len(table.nodes)), lambda _: None)
+  sizes = []
+  tensor_lists.list_bytes(table.nodes, table.edges, frames, (),
+                          lambda tensor: sizes.append(tensor) or 20)
+  return len(sizes)
+
+
+def test_a_stack_of_stacks_is_summed_once():
+  """The time doubled with each stack that two pushes put on another."""
+  assert _sizes_asked(depth=10, times=2) == 2
+
+
+def test_a_long_chain_of_stacks_is_no_error():
+  """Python's stack was too small for it, so the graph was not read."""
+  assert _sizes_asked(depth=1500, times=1)
 
 
 def _loops_with_gradient(count):

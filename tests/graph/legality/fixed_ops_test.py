@@ -3,6 +3,8 @@
 import pytest
 import tensorflow as tf
 
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import presets
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.legality import asked
 from helpers import graph_defs
@@ -131,6 +133,53 @@ def test_call_with_a_table_of_the_host_is_there():
 
   graph = _read(make)
   assert graph.pins[_call(graph)] == '/device:CPU:0'
+
+
+_GPUS = ['/gpu:0', '/gpu:5', '/job:worker/task:1/gpu:0']
+
+
+@pytest.mark.parametrize('device', _GPUS)
+@pytest.mark.parametrize('make', [
+    lambda: tf.strings.as_string(tf.ones(8), name='op'),
+    lambda: tf.compat.v1.py_func(lambda: 1., [], tf.float64, name='op'),
+    lambda: tf.raw_ops.MutableHashTableV2(key_dtype=tf.int64, value_dtype=tf.
+                                          int64, name='op'),
+], ids=['string', 'python', 'table'])
+def test_op_of_the_host_in_the_scope_of_a_gpu_is_on_the_host(make, device):
+  """No device suited such an op, so the graph was refused."""
+
+  def asks():
+    with tf.device(device):
+      make()
+
+  graph = _read(asks)
+  op = graph.names.index('op')
+  task = '/job:worker/task:1' if 'job' in device else ''
+  assert graph.pins[op] == f'{task}/device:CPU:0' and not graph.user_pins[op]
+  allowed = constraints.allowed_devices(graph, presets.preset('2xP100'))
+  assert allowed[graph.groups[op]].tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize('device', _GPUS)
+def test_loop_with_an_op_of_the_host_is_there(device):
+  """An op that stayed on a GPU tore the loop, so the graph was refused."""
+
+  def body(i, x):
+    with tf.device(device):
+      x = tf.debugging.check_numerics(x, '', name='op')
+    return i + tf.strings.length(tf.strings.as_string(i)), x
+
+  def make():
+    tf.compat.v1.disable_control_flow_v2()
+    tf.compat.v1.while_loop(lambda i, x: i < 3, body, [0, tf.ones((2, 2))])
+
+  try:
+    graph = _read(make)
+  finally:
+    tf.compat.v1.enable_control_flow_v2()
+  op = graph.op_types.index('CheckNumerics')
+  allowed = constraints.allowed_devices(graph, presets.preset('2xP100'))
+  assert allowed[graph.groups[op]].tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize('make, expected', [

@@ -104,6 +104,24 @@ def test_values_of_the_host_are_there(op, attributes):
   assert _pin(graph_defs.node('n', op, **attributes)) == ('CPU:0', False)
 
 
+def test_string_of_a_task_is_on_the_host_of_the_task():
+  """A task alone is no device of a cluster, so the string had another host."""
+  node = graph_defs.node('n', 'Identity', device='/job:worker/task:1',
+                         T=_STRING)
+  assert _pin(node) == ('/job:worker/task:1/device:CPU:0', False)
+
+
+@pytest.mark.parametrize('device, task', [
+    ('/job:w/task:1/device:GPU:0', '/job:w/task:1'),
+    ('/job:w/task:1', '/job:w/task:1'),
+    ('/gpu:0', ''),
+    ('GPU:0', ''),
+    ('', ''),
+])
+def test_task_of_a_device(device, task):
+  assert pins.task_of(device) == task
+
+
 @pytest.mark.parametrize('op, attributes', [
     ('PartitionedCall', {}),
     ('__inference_layer_3', {}),

@@ -79,6 +79,17 @@ def test_what_has_no_device_stays_where_tensorflow_puts_it():
       'device')
 
 
+def test_an_op_that_tensorflow_moves_to_the_host_is_where_it_puts_it():
+  """The op was refused, because no device suited it."""
+
+  def make():
+    with tf.device('/gpu:0'):
+      tf.strings.as_string(tf.ones(8), name='op')
+
+  assert _of(make)['op'].text == (
+      'stays where TensorFlow puts it: strings are handled by the host only')
+
+
 def test_a_kernel_that_only_one_type_has():
   graph = graphs.chain(1, allowed_types=np.array([[True, False]]))
   source = source_graph.SourceGraph('made', graph_defs.graph_def())

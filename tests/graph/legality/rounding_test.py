@@ -8,6 +8,7 @@ import tensorflow as tf
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import presets
 from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.legality import rounding
 from helpers import graph_defs
 
@@ -242,3 +243,20 @@ def test_a_variable_goes_with_the_strictest_of_what_works_on_it():
   assert on['table'] == [True] * 3
   assert on['looked_up'] == [False, True, True]
   assert on['trained'] == [False, True, True]
+
+
+@pytest.mark.parametrize('device, expected', [
+    ('/job:w/task:1/device:GPU:1', 'GPU'),
+    ('GPU:1', 'GPU'),
+    ('/gpu:1', 'GPU'),
+    ('/cpu:0', 'CPU'),
+])
+def test_type_of_a_device(device, expected):
+  """A name in small letters had no type."""
+  found = rounding.device_type(device)
+  assert op_graph.DEVICE_TYPES[found] == expected
+
+
+@pytest.mark.parametrize('device', ['', '/job:w/task:1', '/device:TPU:0'])
+def test_other_devices_have_no_type(device):
+  assert rounding.device_type(device) == -1
