@@ -128,7 +128,7 @@ class CommandLine:
     return rest
 
   def typed(self) -> str:
-    """Returns the command that the user typed, after parsing."""
+    """Returns a command with the flags that the user gave."""
     given = [
         f'--{flag.name}={_text(flag.value)}'
         for flag in (flags.FLAGS[own.name] for own in self.flags)

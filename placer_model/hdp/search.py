@@ -97,7 +97,7 @@ class Search:
       progress.reached(
           len(self.history) / self._config.steps if not budget else
           (clock() - start) / budget,
-          f'best {self.best_step_time_s * 1e3:.4g} ms')
+          f'best price {self.best_step_time_s * 1e3:.4g} ms')
     if self.best_devices is None:
       raise infeasible.none_valid(self._problem, self._evaluations,
                                   self._placement(self._last_devices))

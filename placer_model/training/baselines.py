@@ -94,15 +94,19 @@ def found_by(origin: str, best_row: np.ndarray | None, rows: np.ndarray,
              results: Sequence[Result]) -> str:
   """Returns the origin of a run's placement; of a baseline, its placer.
 
+  A resumed run runs the placers again, and some may then find other placements.
+  So 'baseline' is returned if none of them has the placement.
+
   Args:
-    origin: Origin of the placement. 'baseline' stands for any of `results`.
+    origin: Origin of the placement. 'baseline' stands for any placer.
     best_row: int [M], the placement; None if nothing fits.
     rows: int [B, M], the placements of the baselines.
     results: [B], the baselines.
   """
   if origin != 'baseline':
     return origin
-  return results[int((rows == best_row).all(axis=1).argmax())].placer
+  same = (rows == best_row).all(axis=1)
+  return results[int(same.argmax())].placer if same.any() else origin
 
 
 def reference_s(evaluations: Iterable[evaluator_lib.Evaluation],

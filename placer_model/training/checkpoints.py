@@ -226,6 +226,20 @@ def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer,
       'run with the same --config, or the folder "policy" that it exported.')
 
 
+def placer_fields(model_dir: pathlib.Path) -> Mapping[str, Any]:
+  """Returns the settings of a run's network; none if they are not known.
+
+  Args:
+    model_dir: Model directory of the run.
+
+  Raises:
+    GdpError: config.json is unreadable.
+  """
+  found = json_files.read_json(model_dir / _IDENTITY)
+  fields = found.get('placer') if isinstance(found, dict) else None
+  return fields if isinstance(fields, dict) else {}
+
+
 def discard(model_dir: pathlib.Path) -> None:
   """Removes what a run has learned, but neither measurements nor exports.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 from typing import Any, Mapping
 
@@ -52,13 +53,13 @@ def network(start: pathlib.Path | None, preset: str,
 
   Raises:
     PolicyMismatchError: a policy cannot be read.
-    GdpError: the policy has a part that the preset leaves out; or the folder
-      holds neither a policy nor another run, or that run has no weights that
-      fit.
+    GdpError: the policy or run has a part that the preset leaves out, or lacks
+      one that the preset has; or the folder holds neither a policy nor another
+      run, or that run has no weights that fit.
   """
   if start is not None and policy(start) is not None:
     result = export.load_network(start)
-    _check_ablation(result.config, preset, start)
+    _check_parts(dataclasses.asdict(result.config), preset, start)
     return result
   if start is not None and not checkpoints.newest_first(_run(start)):
     raise errors.GdpError(
@@ -68,22 +69,32 @@ def network(start: pathlib.Path | None, preset: str,
   result = network_lib.PlacerNetwork(
       config_lib.preset(preset).replace(seed=seed))
   if start is not None:
+    _check_parts(checkpoints.placer_fields(start), preset, start)
     checkpoints.load_placer(_run(start), result)
   return result
 
 
-def _check_ablation(config: config_lib.PlacerConfig, preset: str,
-                    start: pathlib.Path) -> None:
-  """Raises an error if a policy has the part that an ablation leaves out."""
-  if preset not in config_lib.ABLATIONS:
-    return
-  field, value = config_lib.ABLATIONS[preset]
-  if getattr(config, field) != value:
-    raise errors.GdpError(
-        f'--config={preset} is a network with {field} = {value!r}, but the '
-        f'policy in --init_policy={start} has {field} = '
-        f'{getattr(config, field)!r}. Give a policy that was trained with the '
-        'same --config, or leave --init_policy out.')
+def _check_parts(found: Mapping[str, Any], preset: str,
+                 start: pathlib.Path) -> None:
+  """Raises an error if a network and a preset leave out different parts.
+
+  Args:
+    found: Settings of the network. Unknown ones may be missing.
+    preset: Preset of `placer_model.config`.
+    start: Folder of the network.
+
+  Raises:
+    GdpError: the network has another part, or lacks one.
+  """
+  wanted = config_lib.preset(preset)
+  for field, absent in config_lib.ABLATIONS.values():
+    own, other = getattr(wanted, field), found.get(field)
+    if other is not None and (own == absent) != (other == absent):
+      raise errors.GdpError(
+          f'--config={preset} is a network with {field} = {own!r}, but the '
+          f'network of --init_policy={start} has {field} = {other!r}. Give a '
+          'policy that was trained with the same --config, or leave '
+          '--init_policy out.')
 
 
 def _run(start: pathlib.Path) -> pathlib.Path:

@@ -91,7 +91,7 @@ class GdpPlacer:
         done = max(done, trainers[turn].share)
       trainers[turn].step(done)
       start_s = start_s or problem.clock()
-      progress.reached(done, f'best {own.best_step_time_s * 1e3:.4g} ms')
+      progress.reached(done, f'best price {own.best_step_time_s * 1e3:.4g} ms')
     if own.best_decisions is None:
       last = trainers[0].placement(trainers[0].say().decisions[0])
       if own.best_decisions is None:

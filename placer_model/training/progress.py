@@ -70,7 +70,7 @@ class Progress:
     if self._live:
       self._live.update(self._task, description=text)
     elif self._plain_line_is_due():
-      self._console.print(text, highlight=False)
+      self._console.print(text, highlight=False, soft_wrap=True)
 
   def show(self, report: trainer_lib.Report, label: str = '') -> None:
     """Shows one iteration, with the graph's label if there are several."""
@@ -96,7 +96,8 @@ class Progress:
     if self._plain_line_is_due() or iteration == self._last:
       self._console.print(
           f'iteration {iteration}/{self._last}  {text}  '
-          f'evaluations {evaluations}  ETA {eta}', highlight=False)
+          f'evaluations {evaluations}  ETA {eta}', highlight=False,
+          soft_wrap=True)
 
   def _plain_line_is_due(self) -> bool:
     now = time.monotonic()

@@ -25,21 +25,22 @@ TRAINED = 'gdp_train'
 _SINGLE = 'single_device'
 _PACKAGES = ('tensorflow', 'tf-agents', 'tensorflow-gnn', 'tf-keras', 'numpy')
 _WORDS = 'All words: gdp glossary.'
-# For each kind of network, the column "policy" of the table of several graphs,
-# and what columns mean.
+# For each kind of network, the field and the heading of the policy's column in
+# the table of several graphs, and what columns mean.
 _COLUMNS = {
     network_kinds.ONE_SHOT:
-        ('policy_step_time_s', 'Units: what the policy decides on, groups of '
-         'ops joined along their largest tensors. Policy: its likeliest '
-         'placement.'),
+        ('policy_step_time_s', 'policy',
+         'Units: what the policy decides on, groups of ops joined along their '
+         'largest tensors. Policy: its likeliest placement.'),
     network_kinds.MOVES:
-        ('policy_price_s', 'Units: groups of ops that share a device. Policy: '
-         'the robust price of the best placement that learning found.')
+        ('policy_price_s', "policy's price",
+         "Units: groups of ops that share a device. Policy's price: the robust "
+         'price of the best placement that learning found.')
 }
 # Words for origins of placements. Other origins are names of placers.
 _ORIGINS = {
     'policy': 'the policy', 'greedy': 'the policy', 'draft': 'a simple placer',
-    'search': 'a search of this run'
+    'search': 'a search of this run', 'baseline': 'a placer at the first start'
 }
 # Largest relative difference of equal step times. The simulator's sums round.
 _SAME = 1e-9
@@ -127,7 +128,8 @@ def verdict(placers: Mapping[str, Mapping[str, Any]], reward: str) -> str:
     said = f'{_main_device(single)} alone is the best found ({reward})'
   elif best != TRAINED:
     said = (f'The placement of {best} is the best found, '
-            f'{_ms(placers[best])} ({reward}); {_beside(own, best)}')
+            f'{_ms(placers[best])} ({reward}); '
+            f'{_beside(own, best, placers[best]["step_time_s"])}')
   else:
     said = _of_best(own, single, reward)
   return f'{said}.{_by_policy(own)}'
@@ -144,12 +146,15 @@ def _of_best(own: Mapping[str, Any], single: Mapping[str, Any],
           f'single device ({reward})')
 
 
-def _beside(own: Mapping[str, Any], best: str) -> str:
-  """Returns a text for a run beside the best placer, `best`."""
+def _beside(own: Mapping[str, Any], best: str, step_s: float) -> str:
+  """Returns a text for a run beside the best placer and its step."""
   if not own['valid']:
     return f'{TRAINED} found no placement that runs: {_failure(own)}'
-  if own['found_by'] == best:
+  if own['found_by'] == best and own['step_time_s'] <= step_s * (1 + _SAME):
     return f'{TRAINED} keeps it, {_ms(own)}'
+  if own['found_by'] == best:
+    return (f'{TRAINED} has the nearest placement that splits none of its '
+            f'units, {_ms(own)}')
   return f'that of {TRAINED}, by {_origin(own)}, takes {_ms(own)}'
 
 
@@ -161,8 +166,10 @@ def _by_policy(own: Mapping[str, Any]) -> str:
     return ''
   if own['policy_best_step_time_s'] is None:
     return ' The policy itself found no placement that runs.'
-  return (f" The policy's own best placement takes "
-          f'{_ms(own, "policy_best_step_time_s")}.')
+  imitates = ' (the policy also imitates the best placement)'
+  return (" The policy's own best placement takes "
+          f'{_ms(own, "policy_best_step_time_s")}'
+          f'{imitates * own.get("imitates", False)}.')
 
 
 def _origin(own: Mapping[str, Any]) -> str:
@@ -271,22 +278,22 @@ def table(graph_name: str, cluster_name: str,
       f'{graph_name} on {cluster_name} ({reward})', rows,
       'FIFO: ready ops in the order in which they became ready, as TensorFlow '
       'does it; ordered: with the control edges that are predicted to pay (-: '
-      'no time was left to find them). Speed-up: FIFO step of the best single '
-      'device / FIFO step. Evaluations: placements priced; seconds: of the '
-      f'search. {ours * bool(origin)}{_WORDS}')
+      'invalid, or no time was left to find them). Speed-up: FIFO step of the '
+      'best single device / FIFO step. Evaluations: placements priced; '
+      f'seconds: of the search. {ours * bool(origin)}{_WORDS}')
 
 
 def _of_graphs(graphs: Sequence[Mapping[str, Any]], reward: str,
                network: str) -> str:
   """Returns a table with a row per graph."""
-  policy, columns = _COLUMNS[network]
-  rows = [('graph', 'units', 'single device', 'policy', TRAINED, 'found by',
+  policy, heading, columns = _COLUMNS[network]
+  rows = [('graph', 'units', 'single device', heading, TRAINED, 'found by',
            'speed-up')]
   for graph in graphs:
     single, own = (graph['placers'][name] for name in (_SINGLE, TRAINED))
     rows.append((f'{graph["name"]}@{graph["cluster"]["name"]}',
                  str(graph['num_units']), _step(single), _ms(own, policy),
-                 _step(own), own['found_by'], _ratio(single, own)))
+                 _step(own), _origin(own), _ratio(single, own)))
   return tables_lib.titled(
       f'{len(graphs)} graphs, one policy ({reward})', rows,
       f'Steps, first in, first out. {columns} {TRAINED}: the best placement of '

@@ -262,6 +262,7 @@ def _record(options: task_lib.TrainOptions, entrant: _Entrant, said: np.ndarray,
       'evaluations_by_origin': state.evaluations,
       'policy_step_time_s': _step_s(entrant, said),
       'policy_best_step_time_s': _step_s(entrant, state.own_decisions),
+      'imitates': options.train_config().imitates,
       'curve': [list(pair) for pair in state.curve],
   }
   return entrants_lib.graph_record(task, placers, trainer.num_units,

@@ -78,6 +78,16 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
+def _own(fields: dict[str, Any]) -> dict[str, Any]:
+  """Returns the policy's best, which the state of an older run lacks."""
+  if fields.get('best_origin') not in _OWN:
+    return {'own_decisions': None, 'own_step_time_s': np.inf}
+  return {
+      'own_decisions': fields.get('best_decisions'),
+      'own_step_time_s': fields.get('best_step_time_s')
+  }
+
+
 def _is_state(fields: Any) -> bool:
   return (isinstance(fields, dict) and fields.keys() == _KINDS.keys() and
           all(fits(fields[name]) for name, fits in _KINDS.items()))
@@ -185,8 +195,8 @@ class RunState(tf.train.experimental.PythonState):
         untrusted source.
     """
     fields = files.parse_json(string_value)
-    if isinstance(fields, dict):  # The state of an older run lacks these.
-      fields = {'own_decisions': None, 'own_step_time_s': np.inf, **fields}
+    if isinstance(fields, dict):
+      fields = {**_own(fields), **fields}
     if not _is_state(fields):
       raise ValueError('it holds no state of a run')
     for name in _PLACEMENTS:

@@ -128,6 +128,12 @@ class TrainConfig:
     return (coarsening.NESTED
             if self.exploration == 'levels' else coarsening.COARSE)
 
+  @property
+  def imitates(self) -> bool:
+    """Whether the policy also imitates the best placement."""
+    return bool(self.warm_start_steps or self.self_imitation_steps or
+                self.distill_steps)
+
   def _check(self, field: str, ok: object, wanted: str) -> None:
     if not ok:
       raise errors.GdpError(f'{field} is {getattr(self, field)!r}; it must be '

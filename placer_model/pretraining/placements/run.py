@@ -41,6 +41,9 @@ from placer_model.pretraining.placements import teacher
 from placer_model.training import checkpoints
 
 _IDENTITY = 'examples.json'
+# A field in the configs of the version before. With this value a network was as
+# it is now.
+_FORMER = 'max_neighbors=0, '
 _TEACHER = f'{teacher.__name__}:make'
 Curve = list[dict[str, Any]]
 
@@ -200,6 +203,8 @@ class _Run:
       raise errors.GdpError(
           f'Cannot go on with {path}: {error}. Restore it, or give another '
           '--model_dir.') from error
+    if isinstance(found, dict):
+      found['config'] = str(found.get('config')).replace(_FORMER, '')
     if found != own:
       raise errors.GdpError(
           f'{self._dir} holds a run with another seed, config, features or '

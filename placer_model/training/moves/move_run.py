@@ -53,6 +53,9 @@ _LEARN_SHARE = .4
 # Share of the time then remaining for more training, if training has found a
 # faster placement than the default placer. A search gets the rest.
 _AHEAD_SHARE = .5
+# Share of the time then remaining for the search. In the rest of the time,
+# control edges are computed for the table.
+_SEARCH_SHARE = .95
 
 
 def train(every: Sequence[task_lib.TrainOptions], console: rich.console.Console,
@@ -245,7 +248,7 @@ class _Run:
                                self._trainers):
         move_search.search_on(trainer, learned.network,
                               self._config.search_trials,
-                              self._deadline.after(1 / left).left_s)
+                              self._deadline.after(_SEARCH_SHARE / left).left_s)
     return learned
 
   def _entrant(self, number: int, label: str, task: task_lib.Task,

@@ -53,6 +53,15 @@ def test_the_best_that_fits_is_kept():
   assert [step.valid_share for step in found.history] == [.5, 1., .5]
 
 
+def test_the_best_that_is_shown_is_a_price(monkeypatch):
+  """The progress line showed a price as if it were a step."""
+  said = []
+  monkeypatch.setattr(search.progress, 'reached',
+                      lambda share, text: said.append(text))
+  _search(_Policy([[1, 1, 2]] * 2)).run(start=0.)
+  assert said[-1] == 'best price 2000 ms'
+
+
 def test_steps_draw_with_seeds_of_their_own():
   policy = _Policy([[1, 1, 2]] * 2)
   _search(policy, seed=7).run(start=0.)

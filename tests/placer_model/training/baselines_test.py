@@ -74,6 +74,14 @@ def test_the_origin_of_a_baseline_is_its_placer(problem):
   assert baselines.found_by('', None, rows, results) == ''
 
 
+def test_a_placement_of_no_baseline_has_no_placer(problem):
+  """A resumed run named one device if METIS' placement had changed."""
+  found = baselines.found_by('baseline', np.array([3, 3]),
+                             np.array([[0, 1], [1, 1], [2, 1]]),
+                             _every(problem))
+  assert found == 'baseline'
+
+
 def test_what_does_not_run_is_not_ordered(problem):
   tiny = dataclasses.replace(
       problem.cluster, devices=tuple(

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import pathlib
 import shutil
+import types
 
 import numpy as np
 import pytest
@@ -80,9 +81,37 @@ def test_an_ablation_refuses_a_policy_with_the_part_that_it_leaves_out(
     initial_weights.network(_SHIPPED, ablation, 0)
 
 
-def test_an_ablation_takes_a_policy_of_its_own():
-  small = config_lib.PlacerConfig(attention=False)
-  initial_weights._check_ablation(small, 'paper_no_attention', _SHIPPED)
+@pytest.fixture(name='ablated')
+def _ablated(monkeypatch):
+  """The policy that is shipped, as one without attention."""
+  network = types.SimpleNamespace(config=config_lib.TRANSFER.replace(
+      attention=False))
+  monkeypatch.setattr(export, 'load_network', lambda _: network)
+  return network
+
+
+def test_an_ablation_takes_a_policy_of_its_own(ablated):
+  assert initial_weights.network(_SHIPPED, 'paper_no_attention', 0) is ablated
+
+
+@pytest.mark.usefixtures('ablated')
+def test_a_whole_network_refuses_a_policy_of_an_ablation():
+  """A run of gdp_one trained a network without attention, and said nothing."""
+  with pytest.raises(errors.GdpError, match='gdp_one is a network with'):
+    initial_weights.network(_SHIPPED, 'gdp_one', 0)
+
+
+@pytest.mark.parametrize('attention, preset', [(True, 'paper_no_attention'),
+                                               (False, 'gdp_one')])
+def test_a_run_of_other_parts_is_refused(tmp_path, attention, preset):
+  """An ablation began with the weights of a run with the part."""
+  (tmp_path / 'checkpoints').mkdir()
+  (tmp_path / 'checkpoints' / 'ckpt-1.index').touch()
+  (tmp_path / 'config.json').write_text(
+      json.dumps({'placer': {'attention': attention}}))
+  with pytest.raises(errors.GdpError,
+                     match=f'{preset} is a network with attention'):
+    initial_weights.network(tmp_path, preset, 0)
 
 
 def test_a_policy_of_an_earlier_version_is_read(copy):

@@ -77,6 +77,15 @@ def test_returns_the_best_placement_it_sampled():
                              placement) == sampled.step().best_step_time_s
 
 
+def test_the_best_that_is_shown_is_a_price(monkeypatch):
+  """The progress line showed a price as if it were a step."""
+  said = []
+  monkeypatch.setattr(placers.progress, 'reached',
+                      lambda share, text: said.append(text))
+  _placer(iterations=1).place(_problem())
+  assert said[-1].startswith('best price ')
+
+
 def test_nothing_to_place():
   problem = problems.make(graphs.make_graph())
   for placer in (_placer(), placers.FineTunedPlacer('somewhere')):

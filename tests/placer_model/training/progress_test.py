@@ -38,6 +38,18 @@ def test_plain_lines_every_ten_seconds_and_the_last(clock):
                       'evaluations 40  ETA 0:28')
 
 
+def test_a_plain_line_is_not_wrapped(clock):
+  """A line of 82 characters became two lines in a log file."""
+  console = rich.console.Console(file=io.StringIO(), width=40)
+  shown = progress.Progress(console, 0, 10, None)
+  clock.s += 10
+  shown.show_warm_up(
+      types.SimpleNamespace(best_step_time_s=.0125, total_evaluations=40,
+                            warm_steps=120))
+  shown.show(_report(10))
+  assert len(console.file.getvalue().splitlines()) == 2
+
+
 def test_the_first_iteration_tells_nothing_of_the_others(clock):
   shown, _ = _progress()
   clock.s += 600

@@ -94,6 +94,25 @@ def test_verdict_says_that_a_run_keeps_a_placement_that_it_began_with():
                   '(simulated); gdp_train keeps it, 1.000 ms.')
 
 
+def test_verdict_says_that_units_cannot_express_a_placement():
+  """A run kept METIS' placement, but its step was longer."""
+  said = _verdict(_entry('single_device', .003), _own(.002, found_by='metis'),
+                  metis=_entry('metis', .001))
+  assert said == (
+      'The placement of metis is the best found, 1.000 ms (simulated); '
+      'gdp_train has the nearest placement that splits none of its units, '
+      '2.000 ms.')
+
+
+def test_verdict_says_that_the_policy_imitates():
+  """An imitated placement was the policy's own without a word on it."""
+  own = _own(.002, found_by='search') | {
+      'policy_best_step_time_s': .009, 'imitates': True
+  }
+  assert _verdict(_entry('single_device', .003), own).endswith(
+      'takes 9.000 ms (the policy also imitates the best placement).')
+
+
 @pytest.mark.parametrize('found_by, own_s, said', [
     ('metis', .009, " The policy's own best placement takes 9.000 ms."),
     ('search', .009, " The policy's own best placement takes 9.000 ms."),
@@ -191,6 +210,8 @@ def test_table_tells_simulated_from_measured():
     ('metis', 'the best placement of the run, by metis.'),
     ('greedy', 'the best placement of the run, by the policy.'),
     ('draft', 'the best placement of the run, by a simple placer.'),
+    ('baseline', 'the best placement of the run, by a placer at the first '
+     'start.'),
 ])
 def test_table_says_whose_placement_it_is(found_by, said):
   """The table of one graph did not say where the placement was from."""
@@ -204,8 +225,8 @@ def test_table_says_whose_placement_it_is(found_by, said):
 
 @pytest.mark.parametrize(
     'network, said, absent',
-    [('one_shot', 'its likeliest placement', 'that share a device'),
-     ('moves', 'the robust price of the best placement',
+    [('one_shot', 'its likeliest placement', "policy's price"),
+     ('moves', "Policy's price: the robust price of the best placement",
       'its likeliest placement')])
 def test_the_table_of_graphs_explains_the_columns_of_its_network(
     network, said, absent):
@@ -213,7 +234,9 @@ def test_the_table_of_graphs_explains_the_columns_of_its_network(
 
   Their prices were called steps.
   """
-  own = _own(.002) | {'policy_step_time_s': .003, 'policy_price_s': .003}
+  own = _own(.002, found_by='greedy') | {
+      'policy_step_time_s': .003, 'policy_price_s': .003
+  }
   graph = {
       'name': 'net', 'cluster': {'name': '2xP100'}, 'num_units': 3, 'placers': {
           'single_device': _entry('single_device', .003), 'gdp_train': own
@@ -223,6 +246,9 @@ def test_the_table_of_graphs_explains_the_columns_of_its_network(
       {'graphs': [graph, graph], 'reward': 'simulated', 'network': network})
   text = ' '.join(text.split())
   assert said in text and absent not in text
+  assert ("policy's" in text.partition('net@')[0]) == (network == 'moves')
+  # The table had the origin as results.json names it.
+  assert 'the policy' in text and 'greedy' not in text
 
 
 def _next_steps(**placers):

@@ -78,13 +78,17 @@ def test_a_checkpoint_is_the_state():
   assert vars(other) == vars(state)
 
 
-def test_the_checkpoint_of_an_earlier_version_is_read():
-  fields = json.loads(_written(iteration=3))
+@pytest.mark.parametrize('origin, own, own_s', [('greedy', [[1]], 1.),
+                                                ('search', [], np.inf)])
+def test_the_checkpoint_of_an_earlier_version_is_read(origin, own, own_s):
+  """The policy's own best was forgotten, also if it was the best of all."""
+  fields = json.loads(_written(iteration=3, best_origin=origin))
   del fields['own_decisions'], fields['own_step_time_s']
   state = run_state.RunState()
   state.deserialize(json.dumps(fields))
   assert state.iteration == 3 and state.best_decisions.tolist() == [1]
-  assert state.own_decisions is None and state.own_step_time_s == np.inf
+  assert [d.tolist() for d in (state.own_decisions,) if d is not None] == own
+  assert state.own_step_time_s == own_s
 
 
 def _written(**changes):

@@ -24,6 +24,7 @@ def test_gdp_one_switches_every_lever_off():
   assert not any(
       (paper.warm_search_trials, paper.warm_start_steps, paper.search_trials,
        paper.self_imitation_steps, paper.distill_steps))
+  assert not paper.imitates and train_config.preset('default').imitates
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,24 @@ def test_what_is_exported_places(finished):
   assert not placement.violations(problem.graph)
 
 
+def test_a_run_of_the_version_before_is_gone_on_with(tmp_path, monkeypatch):
+  """It was refused as a run of another config, for a field without effect."""
+  monkeypatch.setattr(export, 'export_policy', lambda *_: None)
+  config = dataclasses.replace(_CONFIG, rounds=0)
+  _pretrained(tmp_path, config=config)
+  path = tmp_path / 'examples.json'
+  text = path.read_text()
+  assert text.count('graph_layers=1, ') == 1
+  for neighbors in (0, 4):
+    path.write_text(
+        text.replace('graph_layers=1, ',
+                     f'graph_layers=1, max_neighbors={neighbors}, '))
+    if not neighbors:
+      assert not _pretrained(tmp_path, config=config)
+  with pytest.raises(errors.GdpError, match='another seed'):
+    _pretrained(tmp_path, config=config)
+
+
 def test_another_run_is_not_gone_on_with(tmp_path, monkeypatch):
   monkeypatch.setattr(export, 'export_policy', lambda *_: None)
   config = dataclasses.replace(_CONFIG, rounds=0)

@@ -27,12 +27,13 @@ def _entrant(policy_s, gdp_s=2., asked=True):
           placer=name, evaluation=types.SimpleNamespace(step_time_s=seconds,
                                                         valid=valid))
       for name, seconds, valid in (('single_device', 8., True), ('metis', 3.,
-                                                                 False)))
+                                                                 True)))
   return move_report.Entrant('', None, baselines,
                              types.SimpleNamespace(state=state))
 
 
 def test_a_line_tells_how_far_the_best_is_ahead():
+  """METIS' plain step was divided by a robust price."""
   report = move_trainer.Report(1, .0125, .5, 1., 9)
   assert move_report.line(_entrant(1.), report) == (
       'gain per price 0.0125  best price 1000.000 ms  8.000x one device  '

@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import types
 
 import pytest
 import rich.console
@@ -77,7 +78,7 @@ def test_model_dir_has_all_that_is_promised(graph_path, finished):
   assert policy['kind'] == move_folder.MOVES
   assert policy['graph_fingerprint'] == graph.fingerprint
   assert tuple(record['graphs'][0]['placers']) == _PLACERS
-  for said in ('x METIS', 'x one device', 'x the start', 'x gdp',
+  for said in ('x one device', 'x the start', 'x gdp',
                record['graphs'][0]['learning']):
     assert said in text
   plugins = tensorboard_events.plugins(model_dir / 'tensorboard')
@@ -90,6 +91,20 @@ def test_no_plan_is_worse_than_that_of_gdp(finished):
   best = min(e['step_time_s'] for e in graph['placers'].values())
   assert _own(finished[1])['step_time_s'] <= best * (1 + 1e-9)
   assert _own(finished[1])['iterations'] == 2
+
+
+def test_the_search_leaves_time_for_control_edges(monkeypatch):
+  """No run with a time budget had an ordered step of its result."""
+  seconds = []
+  monkeypatch.setattr(move_run.move_search, 'search_on',
+                      lambda *args: seconds.append(args[-1]))
+  run = types.SimpleNamespace(
+      _judged=lambda _: types.SimpleNamespace(network=None),
+      _learner=types.SimpleNamespace(network=lambda: None), _searches=True,
+      _trainers=[None, None], _config=types.SimpleNamespace(search_trials=1),
+      _deadline=deadlines.within(100., deadlines.still))
+  move_run._Run.final_network(run)
+  assert seconds == pytest.approx([47.5, 95.])
 
 
 def test_the_placer_uses_what_was_exported(finished):
