@@ -12,12 +12,14 @@ process, which has loaded the policy. Prints a list of {"graph", "ops", "stage",
 and the peak of the process's memory by the end of the stage. Without --json,
 prints a table. The stage `policy` contains the work of `coarsen` and `features`
 once more. With --page=FILE the table replaces the table between two comments of
-a page in Markdown, and a picture is drawn beside the page.
+a page in Markdown, and a picture is drawn beside the page. Graphs that fail are
+left out; a line says why.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import itertools
 import pathlib
 import resource
@@ -29,11 +31,16 @@ from typing import Any, Callable, Sequence, TypeVar
 import numpy as np
 
 from benchmarks import tables
+from gdp_grappler import errors
+from gdp_grappler import extras
+from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.processes import calls
 
 # Sizes of the graphs, unless given.
 _OPS = 10_000, 30_000, 100_000, 300_000, 1_000_000
+# Graphs consist of whole layers. So smaller ones would miss their size by far.
+_LEAST_OPS = 1000
 _GRAPHS = 'transformer', 'recurrent'
 _CLUSTER = '4xP100'
 _STAGES = 'read', 'coarsen', 'features', 'm-ETF', 'policy', 'price', 'write'
@@ -157,25 +164,50 @@ def _draw(rows: Sequence[_Row], path: pathlib.Path) -> None:
     axis.set(title=graph, xscale='log', yscale='log', xlabel='ops')
     axis.legend(fontsize=8)
   axes[0, 0].set_ylabel('seconds (exponent in brackets)')
-  figure.savefig(path, dpi=110)
+  picture = io.BytesIO()
+  figure.savefig(picture, dpi=110)
   pyplot.close(figure)
+  files.write_atomically(path, picture.getvalue())
 
 
 def _find(given: argparse.Namespace) -> tables.Table:
-  of_graphs = progress.of_each('measuring',
-                               itertools.product(given.graphs, given.ops),
-                               lambda case: _rows(*case),
-                               lambda case: f'{case[0]}, {case[1]:,} ops')
-  rows = [row for of_graph in of_graphs for row in of_graph]
   if given.page:
-    _draw(rows, given.page.with_suffix('.png'))
-  return tables.Table('Seconds by stage', _HEAD, list(map(_cells, of_graphs)),
-                      rows)
+    extras.require('The picture', 'matplotlib')
+  failures = []
+
+  def name(case: tuple[str, int]) -> str:
+    return f'{case[0]}, {case[1]:,} ops'
+
+  def measured(case: tuple[str, int]) -> list[_Row]:
+    try:
+      return _rows(*case)
+    except calls.CallError as error:
+      failures.append(f'{name(case)}: left out: {error}')
+      return []
+
+  cases = itertools.product(given.graphs, given.ops)
+  of_graphs = progress.of_each('measuring', cases, measured, name)
+  for line in failures:
+    progress.say(line)
+  done = [of_graph for of_graph in of_graphs if of_graph]
+  if not done:
+    raise errors.GdpError('No graph was measured; the lines above say why.')
+  rows = [row for of_graph in done for row in of_graph]
+  return tables.Table('Seconds by stage', _HEAD, list(map(_cells, done)), rows,
+                      bool(failures), lambda path: _draw(rows, path))
+
+
+def _size(text: str) -> int:
+  """Returns an argument of --ops."""
+  if text.isdecimal() and int(text) >= _LEAST_OPS:
+    return int(text)
+  raise argparse.ArgumentTypeError(
+      f'{text!r} is no whole number from {_LEAST_OPS} on')
 
 
 main = tables.program(
     'scaling', __doc__, 'seconds and memory by ops', _find,
-    tables.option('--ops', nargs='+', type=int, default=_OPS),
+    tables.option('--ops', nargs='+', type=_size, default=_OPS),
     tables.option('--graphs', nargs='+', choices=_GRAPHS, default=_GRAPHS))
 
 if __name__ == '__main__':

@@ -40,6 +40,7 @@ class Table:
     cells: [R][C], texts of the cells, row by row.
     rows: [R], the same rows for JSON.
     fails: Whether the exit code of the program is 1.
+    draw: Draws a picture beside the page; None for no picture.
   """
 
   caption: str
@@ -47,6 +48,7 @@ class Table:
   cells: Sequence[Sequence[str]]
   rows: Sequence[dict[str, Any]]
   fails: bool = False
+  draw: Callable[[pathlib.Path], None] | None = None
 
 
 def parser(name: str, description: str | None) -> argparse.ArgumentParser:
@@ -128,6 +130,8 @@ def show(arguments: argparse.Namespace, title: str,
     # Last, so that the user sees the table even if the page cannot be written.
     if page:
       page.replace(arguments.command, found.head, found.cells)
+      if found.draw:
+        found.draw(arguments.page.with_suffix('.png'))
     return int(found.fails)
   except (errors.GdpError, calls.CallError) as error:
     print(f'{arguments.name}: error: {error}', file=sys.stderr)

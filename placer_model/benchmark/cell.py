@@ -64,8 +64,8 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
     settings: Settings of the run.
     name: Name of the placer.
     simulator: Simulator of the task's cluster, with the task's cost model.
-    plan_path: File for the placement. A placement whose step is shorter with
-      control edges gets the file `ordered_plan` of it.
+    plan_path: File for the placement. Control edges that are predicted to pay
+      get the file `ordered_plan` of it.
 
   Returns:
     The fields of the cell's record.
@@ -105,17 +105,20 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
   }
 
 
-def with_step_of(record: Mapping[str, Any],
-                 other: Mapping[str, Any]) -> dict[str, Any]:
-  """Returns a cell's record with the measured step of another cell.
+def with_step_of(record: Mapping[str, Any], other: Mapping[str, Any],
+                 ordered: Mapping[str, Any]) -> dict[str, Any]:
+  """Returns a cell's record with the measured steps of other cells.
 
   Args:
     record: Record of a cell with a placement.
     other: Record of a cell with the same placement.
+    ordered: Record of a cell with the same ordered placement; not used if the
+      cell has none.
   """
   result = {**record, **{name: other[name] for name in _OF_STEP}}
-  if record['ordered_step_time_s'] == record['step_time_s']:  # No edges pay.
-    result['ordered_step_time_s'] = other['step_time_s']
+  has_edges = record['ordered_step_time_s'] != record['step_time_s']
+  result['ordered_step_time_s'] = (ordered['ordered_step_time_s']
+                                   if has_edges else other['step_time_s'])
   return digests.sealed({k: v for k, v in result.items() if k != digests.FIELD})
 
 
@@ -251,7 +254,8 @@ def _ordered(
 ) -> tuple[evaluator_lib.Evaluation, placement_lib.Placement | None]:
   """Returns the step with control edges, and the placement that has them.
 
-  If no edges pay, these are the step first in, first out, and None.
+  If no edges are predicted to pay, these are the step first in, first out, and
+  None.
   """
   order = control_edges.control_edges(graph, to_order, simulator)
   if not len(order.control_edges):

@@ -55,7 +55,7 @@ class Setup:
 class Run:
   """Request to run a cell; the answer has its `RECORD` and its `PLAN`.
 
-  It also has an `ORDERED_PLAN` if control edges shorten the step.
+  It also has an `ORDERED_PLAN` if control edges are predicted to pay.
 
   Attributes:
     placer: Name of the placer.

@@ -141,7 +141,7 @@ def _how(settings: settings_lib.Settings, tasks: Sequence[tables.Task]) -> str:
              if settings.may_round else
              'No op went where it is rounded otherwise.')
   shared = ('' if settings.simulated else
-            ' Cells with equal placements share one measured step.')
+            f' Cells with equal placements share one {settings.reward} step.')
   return (f'Seed {settings.seed}; {budget}. {numbers} {jobs}{shared} Versions '
           f'are in [{records.RESULTS}]({records.RESULTS}).')
 
@@ -203,8 +203,8 @@ def _bound(tasks: Sequence[dict[str, Any]]) -> str:
     several = [v for v in verdicts if v.needs_several]
     lines.append(f'* No accelerator holds the graph alone: {_names(several)}.')
   return ('What lasts 90 % of the step of the best placement limits it: the '
-          'longest path with its transfers, one link, or one device.\n\n'
-          + '\n'.join(lines))
+          'longest path with its transfers, one link, one device, or one '
+          "device with the host's dispatch for it.\n\n" + '\n'.join(lines))
 
 
 def _names(verdicts: Sequence[headroom.Verdict]) -> str:
@@ -258,8 +258,8 @@ def _files(pictures: Sequence[pathlib.Path], has_cells: bool) -> str:
   if has_cells:
     lines.append('* plans/: every placement, as `gdp simulate --plan` reads '
                  'it, and as NAME-ordered.json the placement of the ordered '
-                 'step, if control edges shorten the step; cells/: a record '
-                 'per cell')
+                 'step, if control edges are predicted to pay; cells/: a '
+                 'record per cell, with the step of its own run')
   if pictures:
     lines.append('* pictures: ' + ', '.join(
         f'[{path.stem}]({path.as_posix()})' for path in pictures))

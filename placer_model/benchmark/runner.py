@@ -290,17 +290,22 @@ class _Bench:
 
   def _share_steps(self, task: tasks_lib.Task, keys: Mapping[str, str],
                    cells: dict[str, Any]) -> None:
-    """Gives cells with equal placements the step of the first of them.
+    """Gives cells with equal placements the steps of the first of them.
 
     Two runs of a placement differ, and one of two equal placers would lead.
     """
-    first: dict[frozenset[tuple[str, str]], dict[str, Any]] = {}
+    fifo: dict[frozenset[tuple[str, str]], dict[str, Any]] = {}
+    ordered: dict[bytes | str, dict[str, Any]] = {}
     for placer, record in cells.items():
       if figures.has_figures(record):
         path = self._folder.plan(task, placer, keys[placer])
         devices = frozenset(plan_lib.read(str(path)).devices.items())
+        # Ordered placements are equal only with the same priorities.
+        edges = cell_lib.ordered_plan(path)
+        order = files.read(edges) if edges.exists() else placer
         cells[placer] = cell_lib.with_step_of(record,
-                                              first.setdefault(devices, record))
+                                              fifo.setdefault(devices, record),
+                                              ordered.setdefault(order, record))
 
   def _draw(self, task: tasks_lib.Task, path: pathlib.Path, keys: Mapping[str,
                                                                           str],

@@ -1,9 +1,11 @@
 """Graphs of any size, and what their stages take."""
 
 import json
+import sys
 
 import pytest
 
+from gdp_grappler.processes import calls
 from helpers import benchmarks
 from helpers import fresh
 from helpers import warm
@@ -19,6 +21,7 @@ more
 '''
 _REFUSED = {
     'many': ('--ops=many',),
+    'from 1000 on': ('--ops=300',),
     'invalid choice': ('--graphs=x',),
     'absent.md': ('--page=absent.md',),
 }
@@ -97,3 +100,44 @@ def test_what_cannot_be_used_is_refused(tmp_path):
   finished = benchmarks.run_all('scaling', list(_REFUSED.values()), tmp_path)
   for said, each in zip(_REFUSED, finished):
     assert each.code == 2 and said in each.stderr
+
+
+def test_what_was_measured_is_shown_whatever_fails(tmp_path, monkeypatch,
+                                                   capsys):
+  """A failure of the last graph, or of the picture, lost a run of hours."""
+  scaling = benchmarks.module('scaling')
+
+  def measured(graph, ops):
+    if ops == 2000:
+      raise calls.CallError('out of memory')
+    return [
+        dict(zip(_KEYS, (graph, ops, stage, 1., 1., 1e9))) for stage in _STAGES
+    ]
+
+  monkeypatch.setattr(scaling, '_rows', measured)
+  page = tmp_path / 'page.md'
+  page.write_text(_PAGE)
+  argv = '--quiet', f'--page={page}', '--graphs=recurrent', '--ops'
+  assert scaling.main((*argv, '1000', '2000')) == 1
+  shown = capsys.readouterr()
+  assert 'recurrent  1,000' in shown.out and '2,000' not in shown.out
+  assert 'recurrent, 2,000 ops: left out: out of memory' in shown.err
+  (tmp_path / 'page.png').unlink()
+  (tmp_path / 'page.png').mkdir()
+  assert scaling.main((*argv, '1000')) == 2
+  shown = capsys.readouterr()
+  assert 'recurrent  1,000' in shown.out and 'page.png' in shown.err
+  assert '| recurrent |' in page.read_text()
+  assert scaling.main((*argv, '2000')) == 2
+  assert '| recurrent |' in page.read_text()
+
+
+def test_a_picture_that_cannot_be_drawn_is_an_error_at_the_start(
+    tmp_path, monkeypatch, capsys):
+  """A missing matplotlib was found after hours of measuring."""
+  scaling = benchmarks.module('scaling')
+  monkeypatch.setitem(sys.modules, 'matplotlib', None)
+  monkeypatch.setattr(scaling, '_rows', lambda *case: pytest.fail('measured'))
+  (tmp_path / 'page.md').write_text(_PAGE)
+  assert scaling.main(('--quiet', f'--page={tmp_path / "page.md"}')) == 2
+  assert 'The picture needs the package matplotlib' in capsys.readouterr().err

@@ -215,7 +215,7 @@ class EdgeSearch:
 
 def _pairs(heavy: np.ndarray, devices: np.ndarray,
            schedule: schedule_lib.Schedule) -> np.ndarray:
-  """int32 [P, 2], for each heavy op: the last one to end before it, itself."""
+  """int32 [P, 2]: last op that ended before a heavy op, and this heavy op."""
   pairs = []
   for device in np.unique(devices):
     ops = heavy[devices[heavy] == device]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, TYPE_CHECKING
 
 import tensorflow as tf
 from tensorflow.python.eager import context
@@ -15,12 +15,16 @@ from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import option
+from gdp_grappler.plugin import outcome
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import switch
 from gdp_grappler.plugin import xla
 from gdp_grappler.plugin.fitting import batch_methods
 from gdp_grappler.plugin.fitting import batch_sizes
 from gdp_grappler.plugin.fitting import compiled_readers
+
+if TYPE_CHECKING:
+  from gdp_grappler.plugin import library
 
 # Stands for an option that no call has read yet: a value that no option equals,
 # and the number of times that the option was switched off. So the next call
@@ -91,15 +95,24 @@ class KerasFunction(current_call.RunningCall):
       works = option.connect()
       self._switch(_with_choice(value) if works else None)
       self._seen = value, times_off
-      self._batch_size = batch_sizes.size_of(args[0])
+      self._batch_size = None
     if self._settings is None:
       return self._unplaced(*args)
+    if self._batch_size is None:  # Another method may have known no size.
+      self._batch_size = batch_sizes.size_of(args[0])
     self.waiting_since = None
     with batches.assumed(self._batch_size), execution.synchronously():
       result = current_call.run(self, self._run, *args)
     if not self.was_told:
       self._explain()
     return result
+
+  def task(self, query: library.Query) -> current_call.Optimize | None:
+    """Leaves a loop alone whose steps XLA compiles, as Keras chose."""
+    if self._function is self._stock:
+      return None
+    is_stock = query.graph_id in captures.concrete_functions(self._stock)
+    return outcome.leave_alone if is_stock else None
 
   def __getattr__(self, name: str) -> Any:
     return getattr(self._function, name)

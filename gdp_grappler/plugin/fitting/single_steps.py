@@ -51,7 +51,7 @@ class Batches:
 
 
 def _without_optional(value: Any) -> Any:
-  """Returns what Keras passes to a step in place of a part of a batch."""
+  """Returns a part of a batch; None for an Optional, as Keras does."""
   return None if isinstance(value, tf.experimental.Optional) else value
 
 
@@ -69,7 +69,7 @@ class SingleSteps:
       model: A Keras model.
     """
     self.model = model
-    # Traces of the step by the trace of the loop that runs them. A search takes
+    # For the trace of each loop, the trace of the step in it. A search takes
     # milliseconds.
     self._traces = weakref.WeakKeyDictionary[Any, Any]()
 
@@ -125,9 +125,12 @@ class SingleSteps:
       return None
     if loop not in self._traces:
       traces = captures.concrete_functions(function)
+      # TensorFlow's method is private. Without it Keras chooses the trace.
+      calls = getattr(loop.graph, '_is_function', lambda name: False)
       self._traces[loop] = next(
-          (trace for name, trace in traces.items()
-           if _STEP in name and loop.graph._is_function(name)), None)
+          (trace
+           for name, trace in traces.items() if _STEP in name and calls(name)),
+          None)
     return self._traces[loop]
 
 

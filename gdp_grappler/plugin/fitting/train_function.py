@@ -198,7 +198,7 @@ class TrainFunction(keras_function.KerasFunction):
     """Plans the step, follows the plan, or leaves the step alone."""
     concrete = captures.concrete_functions(self._function).get(query.graph_id)
     if concrete is None:
-      return None
+      return super().task(query)
     self._pending = None
     if self._phase is phases.Phase.LOOKING:
       return single_steps.of_a_loop

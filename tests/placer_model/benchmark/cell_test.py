@@ -227,12 +227,14 @@ def test_equal_placements_share_a_measured_step():
   first = bench_results.cell(1., ordered_step_time_s=1., spread_s=.1)
   other = bench_results.cell(1.1, ordered_step_time_s=1.1, spread_s=.2,
                              placer='metis')
-  found = cell_lib.with_step_of(other, first)
+  found = cell_lib.with_step_of(other, first, other)
   assert found['step_time_s'] == found['ordered_step_time_s'] == 1.
   assert (found['spread_s'], found['placer']) == (.1, 'metis')
   assert not digests.differs(found)
   other['ordered_step_time_s'] = .9  # With control edges.
-  assert cell_lib.with_step_of(other, first)['ordered_step_time_s'] == .9
+  ordered = {**other, 'ordered_step_time_s': .8}
+  found = cell_lib.with_step_of(other, first, ordered)
+  assert found['ordered_step_time_s'] == .8
 
 
 def test_a_long_curve_is_thinned():

@@ -3,6 +3,7 @@
 import contextlib
 import types
 
+import pytest
 import rich.console
 
 from helpers import bench_results
@@ -106,9 +107,11 @@ def test_cells_of_an_earlier_run_say_how_many_ran():
   assert ' 1 to 2 cells ran side by side' in _index(tasks)
 
 
-def test_what_equal_placements_share_is_said():
-  assert 'share one measured step' in _index(reward='emulated')
-  assert 'share one measured step' not in _index()
+@pytest.mark.parametrize('reward', ['measured', 'emulated'])
+def test_what_equal_placements_share_is_said(reward):
+  """Steps of the emulator were called measured."""
+  assert f'share one {reward} step' in _index(reward=reward)
+  assert 'Cells with equal placements' not in _index()
 
 
 def test_results_have_a_digest_of_the_code():
@@ -124,11 +127,13 @@ def test_dispatch_by_the_host_is_no_waiting():
   }
   text = _index([bench_results.task(metis=_CELL(limits=limits))])
   assert "* By the host's dispatch for one device: net@2xP100." in text
+  assert "or one device with the host's dispatch for it." in text
 
 
 def test_only_files_that_are_there_are_listed():
   """--report into another folder listed placements that were not there."""
   assert 'plans/' in _index(has_cells=True)
+  assert 'with the step of its own run' in _index(has_cells=True)
   assert 'plans/' not in _index()
 
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import gdp_grappler
@@ -24,6 +25,7 @@ from helpers import graphs
 from helpers import processes
 from helpers import ray_programs
 from helpers import warm
+from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import cell_worker
 from placer_model.benchmark import records
 from placer_model.benchmark import runner
@@ -238,22 +240,30 @@ def test_kept_cells_say_how_many_ran_at_a_time(run, tmp_path):
   assert ' 2 cells ran side by side' in (tmp_path / 'README.md').read_text()
 
 
-def test_equal_placements_share_a_measured_step(tmp_path):
-  """Each was measured by itself, and the luckier one was best."""
+def test_equal_placements_share_measured_steps(tmp_path):
+  """The luckier one was best, later only by its step with control edges."""
   folder, task = records.Folder(tmp_path), tasks_lib.Task('net', 'local')
   cluster = clusters.make_cluster(1)
   cells = {}
-  for step_s, placer, devices in ((3., 'a', [0, 1]), (2., 'b', [1, 0]),
-                                  (1., 'c', [0, 1])):
-    path = folder.plan(task, placer, 'key')
-    path.parent.mkdir(parents=True, exist_ok=True)
-    plan.save(str(path), graphs.chain(2),
-              placement_lib.Placement(devices, cluster))
-    cells[placer] = bench_results.cell(step_s, spread_s=.1)
+  for step_s, placer, devices, first in (
+      (3., 'a', [0, 1], 2.),
+      (2., 'b', [1, 0], 2.),
+      (1., 'c', [0, 1], 2.),
+      (1., 'e', [0, 1], 0.),
+  ):
+    fifo = folder.plan(task, placer, 'key')
+    fifo.parent.mkdir(parents=True, exist_ok=True)
+    for path, order in ((fifo, None), (cell_lib.ordered_plan(fifo),
+                                       np.array([first, 1.]))):
+      plan.save(str(path), graphs.chain(2),
+                placement_lib.Placement(devices, cluster, order))
+    cells[placer] = bench_results.cell(step_s, ordered_step_time_s=step_s / 2,
+                                       spread_s=.1)
   cells['d'] = bench_results.failure()
   bench = runner._Bench(settings_lib.Settings(), folder, None, None, None)
   bench._share_steps(task, dict.fromkeys(cells, 'key'), cells)
-  assert [cells[p]['step_time_s'] for p in 'abc'] == [3., 2., 3.]
+  assert [cells[p]['step_time_s'] for p in 'abce'] == [3., 2., 3., 3.]
+  assert [cells[p]['ordered_step_time_s'] for p in 'abce'] == [1.5, 1., 1.5, .5]
   assert cells['d'] == bench_results.failure()
 
 

@@ -1,6 +1,7 @@
 """What Keras' functions say of themselves; what they do is in `e2e`."""
 
 import threading
+import types
 
 import pytest
 import tensorflow as tf
@@ -67,6 +68,21 @@ def test_calls_run_in_this_thread(monkeypatch):
   assert ran == [(False, threading.current_thread())]
 
 
+def test_a_size_that_the_first_call_did_not_know_is_read_later(
+    said, monkeypatch):
+  """A fit after train_on_batch was planned for batches of an assumed size."""
+  sizes = []
+  function = keras_function.KerasFunction(
+      lambda batch: sizes.append(keras_function.batches.current()),
+      'fit of "model"', False)
+  monkeypatch.setattr(keras_function.option, 'connect', lambda: True)
+  monkeypatch.setattr(keras_function, '_with_choice',
+                      lambda value: settings_lib.Settings())
+  for batch in iter([1]), tf.zeros([200, 3]), iter([1]):
+    function(batch)
+  assert sizes == [None, 200, 200] and len(said) == 1
+
+
 def test_an_option_that_was_off_in_between_is_taken_over_again(monkeypatch):
   """Steps ran by a plan although its variables had moved back."""
   switched = []
@@ -124,6 +140,20 @@ def test_xla_that_stays_is_explained(said, fields, why):
   line, = said
   assert line.startswith('evaluate of "model": left as it was: XLA compiles it')
   assert why in line
+
+
+def test_a_loop_whose_steps_xla_compiles_is_left_alone():
+  """Its ops were placed, so placed steps were compared with a placed loop."""
+  stock, placeable = tf.function(tf.square), tf.function(tf.abs)
+  function = keras_function.KerasFunction(lambda x: stock(x), 'fit of "model"',
+                                          False, lambda: lambda x: placeable(x))
+  tasks = []
+  for fields in None, {'xla': 'off'}:
+    function._switch(fields and settings_lib.Settings(**fields))
+    for each in stock, placeable:
+      name = each.get_concrete_function(tf.constant(1.)).name.decode()
+      tasks.append(function.task(types.SimpleNamespace(graph_id=name)))
+  assert tasks == [None, None, keras_function.outcome.leave_alone, None]
 
 
 @pytest.mark.parametrize('names, is_on', [

@@ -137,6 +137,19 @@ def test_a_single_step_knows_the_shape_that_its_loop_knows():
     assert next(iterator).numpy().tolist() == [4, 5]
 
 
+def test_steps_run_without_the_method_that_knows_the_trace(monkeypatch):
+  """A fit would end if TensorFlow removes the private method."""
+  data = iter(tf.data.Dataset.range(4))
+  function = _looping(tf.square)
+  function(iter([tf.constant(3), tf.constant(3)]))
+
+  class Loop:
+    graph = None
+
+  monkeypatch.setattr(single_steps, '_loop', lambda *unused_args: Loop)
+  assert _steps().run(function, single_steps.batches(data)) == 1
+
+
 def test_single_steps_run_op_by_op_if_the_user_wants_it():
   sizes = []
   function = _looping(lambda x: sizes.append(x.shape[0]) or x)

@@ -98,8 +98,9 @@ def with_edges(
 ) -> tuple[evaluator_lib.Key, placement_lib.Placement]:
   """The key of a placement with control edges, and the placement with them.
 
-  Control edges enforce the priorities of a placement only in part. The result
-  has other priorities than the argument if edges enforce the others better.
+  Control edges enforce the priorities of a placement only in part. If edges for
+  another order give a shorter step, the result has the priorities of that
+  order.
   The result keeps its edges (`control_edges.attach`), so that later searches
   for edges end at once. Computing control edges takes as long as pricing many
   placements.
