@@ -46,6 +46,9 @@ struct Properties {
 // tensor overflows.
 constexpr double kMostElements = 1e12;
 
+// Largest number of sizes of a tensor that an op takes as an input.
+constexpr int64_t kMostSizes = 8;
+
 // Number of elements, if each size is at least `least`.
 double Elements(const TensorShapeProto& shape, int64_t least) {
   double result = 1;
@@ -105,6 +108,32 @@ int64_t Bytes(const TensorProperties& tensor) {
          DataTypeSize(BaseType(tensor.dtype()));
 }
 
+// Whether a tensor has no elements, or is a list of sizes with a 0.
+bool HasZero(const TensorProperties& tensor) {
+  for (const auto& dim : tensor.shape().dim()) {
+    if (dim.size() == 0) return true;
+  }
+  Tensor sizes;
+  if (!tensor.has_value() || tensor.dtype() != DT_INT32 ||
+      tensor.value().tensor_shape().dim_size() != 1 ||
+      tensor.value().tensor_shape().dim(0).size() > kMostSizes ||
+      !sizes.FromProto(tensor.value())) {
+    return false;
+  }
+  const auto values = sizes.flat<int32_t>();
+  return std::any_of(values.data(), values.data() + values.size(),
+                     [](int32_t size) { return size <= 0; });
+}
+
+// Grappler divides by the number of channels of a convolution.
+bool IsEmptyConvolution(const std::string& op,
+                        const std::vector<TensorProperties>& inputs,
+                        const std::vector<TensorProperties>& outputs) {
+  return op.find("Conv") != std::string::npos &&
+         (std::any_of(inputs.begin(), inputs.end(), HasZero) ||
+          std::any_of(outputs.begin(), outputs.end(), HasZero));
+}
+
 void AppendShape(const TensorShapeProto& shape, Properties* result) {
   result->output_ranks.push_back(shape.unknown_rank() ? -1 : shape.dim_size());
   for (const auto& dim : shape.dim()) {
@@ -136,7 +165,10 @@ void Append(int32_t op, const NodeDef& node, const GraphProperties& shapes,
   }
   Hide(&input_copy);
   Hide(&output_copy);
-  const Estimate estimate = estimator->Ask(op, *inputs, outputs);
+  Estimate estimate{0, 0};
+  if (!IsEmptyConvolution(node.op(), *inputs, outputs)) {
+    estimate = estimator->Ask(op, *inputs, outputs);
+  }
   result->flops.push_back(std::max(0., estimate.flops));
   result->io_bytes.push_back(std::max(0., estimate.io_bytes));
 }
@@ -178,13 +210,26 @@ bool IsEquation(const NodeDef& node) {
          (commas == 0 || text.rfind(',') < arrow);
 }
 
-// Grappler divides by strides, and relies on equations that fit.
+// Whether a control input comes before another input.
+bool IsDisordered(const NodeDef& node) {
+  bool is_control = false;
+  for (const std::string& input : node.input()) {
+    if (is_control && input[0] != '^') return true;
+    is_control = input[0] == '^';
+  }
+  return false;
+}
+
+// Grappler divides by strides, and relies on equations that fit and on the
+// order of inputs.
 absl::Status CheckValues(const GraphDef& graph) {
   for (const NodeDef& node : graph.node()) {
     const bool explicit_padding = node.attr().count("padding") &&
                                   node.attr().at("padding").s() == "EXPLICIT";
     const char* wrong = nullptr;
-    if (!HasPositive(node, "strides")) {
+    if (IsDisordered(node)) {
+      wrong = "a control input before another input";
+    } else if (!HasPositive(node, "strides")) {
       wrong = "a stride that is not positive";
     } else if (!HasPositive(node, "dilations")) {
       wrong = "a dilation that is not positive";

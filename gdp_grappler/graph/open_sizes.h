@@ -23,9 +23,9 @@ namespace grappler {
 // Sizes that shape inference leaves open. It writes a negative number for each,
 // the same number for sizes that are equal. Those of the graph's inputs are the
 // batch, which only the caller knows. The shape functions of other ops tell
-// most of the rest. If they do not, the size depends on the data of a step. It
-// gets an upper bound, but an op makes no more elements than its inputs have or
-// a batch needs.
+// most of the rest. If they do not, the size depends on the data of a step, and
+// is guessed: as a rule, an op makes no more elements than its inputs have or a
+// batch needs.
 class OpenSizes {
  public:
   // `graph` is that of the table, with other nodes in a few places.
@@ -188,7 +188,7 @@ class OpenSizes {
 
   // Shares the elements of an op's inputs out to the open sizes of an output:
   // the first one is the batch. A Reshape keeps all elements, if their number
-  // is known. Another op has at most a batch in each dimension.
+  // is known. For another op, each size is guessed to be at most a batch.
   void Share(const NodeDef& node, const TensorShapeProto& shape) {
     const auto& inputs = shapes_.GetInputProperties(node.name());
     const bool keeps_all =

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <iterator>
@@ -67,12 +68,18 @@ class ShapeValues {
     std::vector<const Tensor*> values;
     for (const auto& input : shapes_.GetInputProperties(node.name())) {
       values.push_back(OfInput(op, values.size(), 0));
-      shapes.push_back(Given(input.shape()));
+      // A shape function may end the process if a value has another shape.
+      const Tensor* value = values.back();
+      shapes.push_back(value ? PartialTensorShape(value->shape())
+                             : Given(input.shape()));
     }
     shape_inference::InferenceContext context(
         TF_GRAPH_DEF_VERSION, AttrSlice(node), registered->op_def, shapes,
         values, {}, {});
-    if (!context.Run(registered->shape_inference_fn).ok()) return {};
+    if (!context.construction_status().ok() ||
+        !context.Run(registered->shape_inference_fn).ok()) {
+      return {};
+    }
     std::vector<PartialTensorShape> result(context.num_outputs());
     for (int i = 0; i < context.num_outputs(); ++i) {
       TensorShapeProto shape;
@@ -100,9 +107,10 @@ class ShapeValues {
         "GatherV2", "Greater",    "Identity",      "InvertPermutation",
         "Less",     "Max",        "Maximum",       "Min",
         "Minimum",  "Mul",        "Neg",           "NotEqual",
-        "Pack",     "Prod",       "Reshape",       "Select",
-        "SelectV2", "Slice",      "Squeeze",       "StridedSlice",
-        "Sub",      "Sum",        "Transpose",     "Unpack"};
+        "Pack",     "Prod",       "Range",         "Reshape",
+        "Select",   "SelectV2",   "Slice",         "Split",
+        "SplitV",   "Squeeze",    "StridedSlice",  "Sub",
+        "Sum",      "Transpose",  "Unpack"};
     return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
   }
 
@@ -133,9 +141,15 @@ class ShapeValues {
       return nullptr;
     }
     if (inputs[index].has_value()) {
+      // A few bytes may stand for a large tensor of one value.
+      PartialTensorShape shape;
       Tensor value;
-      if (inputs[index].value().ByteSizeLong() > 16 * kMostElements ||
-          !value.FromProto(inputs[index].value()) || !IsShape(value)) {
+      if (!PartialTensorShape::BuildPartialTensorShape(
+               inputs[index].value().tensor_shape(), &shape)
+               .ok() ||
+          shape.num_elements() < 0 || shape.num_elements() > kMostElements ||
+          !value.FromProto(inputs[index].value()) ||
+          value.dtype() != inputs[index].dtype()) {
         return nullptr;
       }
       constants_.push_back(std::move(value));
@@ -143,7 +157,8 @@ class ShapeValues {
     }
     const size_t edge = starts_[op] + 3 * index;
     if (edge >= starts_[op + 1] || edges_[edge + 1] < 0) return nullptr;
-    return OfOutput(edges_[edge], edges_[edge + 1], depth);
+    const Tensor* value = OfOutput(edges_[edge], edges_[edge + 1], depth);
+    return value && value->dtype() == inputs[index].dtype() ? value : nullptr;
   }
 
   // Value of an op's output; null if unknown.
@@ -185,14 +200,15 @@ class ShapeValues {
         EvaluateNode(node, taken, device_.get(), &resources_, &made).ok();
     for (const TensorValue& value : made) {
       const std::unique_ptr<Tensor> tensor(value.tensor);
-      result.push_back(ok && tensor ? *tensor : Tensor());
+      result.push_back(ok && tensor && IsShape(*tensor) ? *tensor : Tensor());
     }
     return result;
   }
 
-  // An index determines the size of the output.
+  // Whether the values of the inputs may make a large output.
   static bool MakesLarge(const NodeDef& node,
                          const absl::InlinedVector<TensorValue, 4>& inputs) {
+    if (node.op() == "Range") return IsLongRange(inputs);
     if (node.op() != "DynamicStitch") return false;
     for (size_t i = 0; i < inputs.size() / 2; ++i) {
       if (inputs[i]->dtype() != DT_INT32) return true;
@@ -202,6 +218,18 @@ class ShapeValues {
       }
     }
     return false;
+  }
+
+  static bool IsLongRange(const absl::InlinedVector<TensorValue, 4>& inputs) {
+    for (const TensorValue& input : inputs) {
+      if (input->dtype() != DT_INT32 || input->NumElements() != 1) return true;
+    }
+    if (inputs.size() != 3) return true;
+    const auto number = [&inputs](size_t i) -> int64_t {
+      return inputs[i]->flat<int32_t>()(0);
+    };
+    return std::abs(number(1) - number(0)) >
+           kMostElements * std::abs(number(2));
   }
 
   // The value of a Shape; a float tensor if a size is unknown.

@@ -150,3 +150,49 @@ def test_crops_of_unknown_boxes_are_read():
       image=_input(2, 8, 8, 3), boxes=tf.compat.v1.placeholder(
           tf.float32), box_ind=tf.compat.v1.placeholder(tf.int32, [None]),
       crop_size=[4, 4], name='found')) == (_BATCH, 4, 4, 3)
+
+
+@pytest.mark.parametrize('make', [
+    lambda x, k: tf.raw_ops.Range(start=k, limit=10, delta=1),
+    lambda x, k: tf.raw_ops.GatherV2(params=x, indices=[0], axis=k),
+    lambda x, k: tf.raw_ops.LinSpace(start=0., stop=1., num=k),
+], ids=['range', 'gather', 'numbers'])
+def test_a_value_of_another_rank_is_read(make):
+  """TensorFlow's shape function ended the process."""
+
+  def two_numbers():
+    x = _input(None, 3)
+    sizes = tf.shape(x)
+    rank = tf.strided_slice(sizes, [sizes[0] - (_BATCH - 1)], [2]) - 1
+    make(x, tf.reshape(tf.constant([1, 0]), rank))
+
+  _read(two_numbers)
+
+
+def test_a_convolution_without_channels_is_read():
+  """Grappler divided by the number of channels."""
+
+  def make():
+    sizes = tf.shape(_input(None))
+    tf.raw_ops.Conv2DBackpropFilter(
+        input=_input(None, 8, 8, None),
+        filter_sizes=tf.stack([3, 3, sizes[0] // (2 * _BATCH),
+                               8]), out_backprop=_input(None, 8, 8, 8),
+        strides=[1] * 4, padding='SAME', name='found')
+
+  assert _shape(make) == (3, 3, 0, 8)
+
+
+def test_a_range_to_a_size_has_as_many_numbers():
+  """As many numbers as samples of a batch were counted."""
+  assert _shape(lambda: tf.range(0, 3 * tf.shape(_input(None))[0], name='found')
+               ) == (3 * _BATCH,)
+
+
+def test_a_control_input_before_another_input_is_refused():
+  definition = graph_defs.graph_def(
+      graph_defs.node('x', 'Placeholder', dtype=graph_defs.FLOAT,
+                      shape={'shape': tf.TensorShape([2]).as_proto()}),
+      graph_defs.node('found', 'Identity', ['^x', 'x'], T=graph_defs.FLOAT))
+  with pytest.raises(errors.InvalidGraphError, match='control input before'):
+    op_properties.estimate(node_table.NodeTable('test', definition), _BATCH)
