@@ -41,7 +41,7 @@ _TYPES = ('CPU', 'GPU')
 NO_TIME = 'no time left'
 UNNAMED = 'GPU'  # The name of a card that has none.
 _MOST_KERNELS = 100_000  # Largest number of kernels in a file.
-_LARGEST = 1e18  # Larger figures are errors.
+LARGEST = 1e18  # Larger figures are errors.
 
 # Names of figures, and their descriptions for tables. Figures are seconds,
 # unless the name says bytes per second or devices.
@@ -279,6 +279,6 @@ def _figure(content: Mapping[str, Any], field: str) -> float:
   value = content[field]
   if isinstance(value, bool) or not isinstance(value, (int, float)):
     raise ValueError(f'{field} is no number')
-  if not 0 <= value <= _LARGEST:
+  if not 0 <= value <= LARGEST:
     raise ValueError(f'{field} is out of range')
   return float(value)

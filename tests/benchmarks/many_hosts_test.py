@@ -27,7 +27,8 @@ def test_a_row_for_each_way(capsys):
   ]) == 0
   rows = {row['placer']: row for row in json.loads(capsys.readouterr().out)}
   assert len(rows) == 5
-  assert rows['one device']['devices'] <= 1  # It may be the CPU.
+  # It may be the CPU, while the feed stays on a GPU, as in the graph's file.
+  assert rows['one device']['devices'] <= 2
   assert rows['expert, layers on hosts']['devices'] == 2
   found = rows['default without network']['step_s']
   assert found <= min(row['step_s'] for row in rows.values())

@@ -12,6 +12,7 @@ from typing import Any, Callable, Sequence
 
 import tensorflow as tf
 
+from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.evaluation.calibrating import clocks
 from gdp_grappler.evaluation.calibrating import inputs
@@ -232,7 +233,7 @@ def _copy_issue_s(bench: clocks.Bench) -> float:
 
 
 def _bytes_per_s(bench: clocks.Bench, source: str, target: str) -> float | None:
-  """Rate of a large tensor; None if it takes no longer than a small one."""
+  """Rate of a large tensor; None if noise hides how much longer it takes."""
 
   def trip(make: inputs.Inputs, elements: int) -> Any:
     with tf.device(source):
@@ -249,6 +250,7 @@ def _bytes_per_s(bench: clocks.Bench, source: str, target: str) -> float | None:
   large = _LARGE_BYTES // 4
   short_s, long_s = _steps(
       bench, lambda make: [[trip(make, _SMALL)], [trip(make, large)]])
-  if long_s <= short_s:
+  least_s = _LARGE_BYTES * _LARGE_HOPS / calibration_lib.LARGEST
+  if long_s - short_s < least_s:
     return None
   return _LARGE_BYTES * _LARGE_HOPS / (long_s - short_s)

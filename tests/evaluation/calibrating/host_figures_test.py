@@ -121,6 +121,12 @@ def test_links_of_every_kind(bench):
   _check_kernels()
 
 
+def test_a_rate_that_noise_hides_is_left_out(bench, monkeypatch):
+  """The cache refused a rate of 4e19 bytes per second, with all figures."""
+  monkeypatch.setattr(host_figures, '_steps', lambda *_: [1., 1 + 1e-11])
+  assert not host_figures.links(bench)
+
+
 def test_no_second_part_and_no_second_card(bench):
   alone = clocks.Bench(bench.device, 1)
   assert not host_figures.side_by_side(alone)
