@@ -97,8 +97,8 @@ class ShapeValues {
   static constexpr int64_t kMostElements = 64;
   static constexpr int kMostDepth = 100;
 
-  // Ops whose outputs are not larger than all of their inputs together, or than
-  // the product of two inputs.
+  // Ops by which a graph computes shapes. Their outputs are small if their
+  // inputs are shapes, except in the cases of `MakesLarge`.
   static bool IsComputed(const std::string& op) {
     static constexpr const char* kOps[] = {
         "Add",      "AddV2",      "BroadcastArgs", "BroadcastGradientArgs",

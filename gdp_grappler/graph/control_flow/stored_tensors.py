@@ -1,11 +1,11 @@
-"""Nodes that tell the shapes of what loops of TensorFlow 1 store.
+"""Nodes with the shapes of tensors that loops of TensorFlow 1 store.
 
 If a gradient of a loop is computed, the loop pushes the tensors that the
 backward pass needs on stacks, and the loop of the gradient pops them. Loops
 read their inputs from arrays, and write their outputs to arrays. Shape
-inference does not connect what goes in with what comes out. But both ops get
-the handle of one stack or array. The gradient of an array, by
-`TensorArrayGradV3`, is an array of the same shapes.
+inference does not connect the op that stores a tensor with the op that takes
+it. But both ops get the handle of one stack or array. The gradient of an array,
+by `TensorArrayGradV3`, is an array of the same shapes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import values as values_lib
 
 _ARRAYS = frozenset(('TensorArrayV3',))
-# Not TensorArrayGradWithShape, whose elements have more dimensions.
+# Ops that make the gradient of an array. TensorArrayGradWithShape is left out,
+# because the elements of its array have more dimensions.
 _GRADIENTS = frozenset(('TensorArrayGradV3',))
 _READS = frozenset(('TensorArrayReadV3',))
 # Ops that read several elements as one tensor.

@@ -81,9 +81,9 @@ def by_default(node: node_def_pb2.NodeDef,
                signature: node_types.Signature) -> bool:
   """Whether TensorFlow's placer chooses the device of a node that stays.
 
-  The node has no device, or at most a task. Values of the caller, the input
-  pipeline and strings are on the host, so the placer has no choice for them. A
-  resource of the caller may be on any device.
+  The placer chooses if the node names no device, or only a task. Values of the
+  caller, the input pipeline and strings are on the host, so the placer has no
+  choice for them. A resource of the caller may be on any device.
   """
   tie = _ties(node.op)
   on_host = (tie == _PIPELINE or _has(signature, types_pb2.DT_STRING) or
