@@ -32,8 +32,8 @@ class CoarseningConfig:
   Attributes:
     min_units: Graphs with at most this number of groups are left as they are.
     groups_per_unit: Larger graphs aim at groups / groups_per_unit units.
-    light_share: Share of a fair unit's work. Units with less work are joined to
-      a neighbour, whatever the size of the tensors between them.
+    light_share: Share of the mean work per unit. Units with less work are
+      joined to a neighbour, whatever the size of the tensors between them.
   """
 
   min_units: int = 512
@@ -80,7 +80,7 @@ def levels(graph: op_graph.OpGraph, allowed: np.ndarray, op_seconds: np.ndarray,
     graph: G groups.
     allowed: bool [G, D], legal devices of each group.
     op_seconds: float64 [N, D], seconds of each op on each device.
-    counts: Number of units of each level. Levels with more than half as many
+    counts: Number of units of each level. Levels with at least half as many
       units as groups are left out.
   """
   return [

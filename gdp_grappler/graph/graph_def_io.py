@@ -62,8 +62,8 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
       to move, because the caller moves them.
     unknown_dim: Size taken for every dimension that the graph does not know.
     trip_count: Iterations of while loops whose number the graph does not tell.
-    tell: Function that is called with a line about such loops, and with a line
-      about each function that cannot be read.
+    tell: Function that is called with a line about loops of unknown length, and
+      with a line about each function that cannot be read.
 
   Raises:
     InvalidGraphError: the graph is empty, a node is missing, or TensorFlow

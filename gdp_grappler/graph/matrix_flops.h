@@ -130,7 +130,7 @@ class MatrixArithmetic {
   double Fourier() const {
     return 5 * Transformed(OutputShape(op_, 0), kDims);
   }
-  // Half of it, for the side that has real numbers.
+  // Half the FLOPs of a complex transform, by the size of the real tensor.
   template <int kDims>
   double OfReals() const {
     return 2.5 * Transformed(InputShape(op_, 0), kDims);

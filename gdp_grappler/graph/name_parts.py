@@ -46,6 +46,6 @@ def is_guess(name: str) -> bool:
 def names_an_op(part: str) -> bool:
   """Whether a part of a name is an op, such as 'BiasAdd_1', not a scope."""
   if 'tensorflow' not in sys.modules:
-    return False  # Only for a graph with its own costs.
+    return False  # The graph has its own costs, and no ops of TensorFlow.
   from tensorflow.python.framework import op_def_registry
   return op_def_registry.get(without_number(part)) is not None

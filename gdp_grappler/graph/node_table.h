@@ -15,8 +15,8 @@ struct NodeTable {
   // E times producer, output or -1 for control, consumer; sorted by consumer.
   std::vector<int32_t> edges;
   // [N], kind of each node, numbered from 0 by the first node. Nodes of one
-  // kind differ only in name, inputs, values of tensors, shared resources and
-  // numbers.
+  // kind differ only in name, inputs, attributes that are tensors, and the
+  // attributes of `IsShared` in node_table.cc.
   std::vector<int32_t> kinds;
   // The first faulty node and the number of its faulty input; -1 and 0 if there
   // is none. The input is -1 if the node has the name of another node.

@@ -86,9 +86,9 @@ class Estimator {
     return true;
   }
 
-  // Whether the kind determines a node's attributes. It does not contain
-  // attributes that are tensors. The cost of a Const does not depend on its
-  // value.
+  // Whether the kind of a node tells all attributes that its cost depends on. A
+  // kind does not contain attributes that are tensors. The cost of a Const does
+  // not depend on its value.
   static bool SaysAll(const NodeDef& node) {
     if (node.op() == "Const") return true;
     for (const auto& [name, value] : node.attr()) {
@@ -98,8 +98,8 @@ class Estimator {
   }
 
   // Sets `key_` to all inputs of the estimate. BuildOpInfoWithoutDevice reads
-  // the ops that make the inputs, and the values of constants. False if the key
-  // would be too large.
+  // the ops that make the inputs, and the values of constants. False if the
+  // estimate depends on a tensor that is an attribute, or too large for a key.
   bool FindKey(int32_t op, const std::vector<TensorProperties>& inputs,
                const std::vector<TensorProperties>& outputs) {
     if (!SaysAll(graph_.node(op))) return false;
@@ -192,9 +192,9 @@ class Estimator {
     return result;
   }
 
-  // Bytes of v1 variables that an op writes, less bytes that it does not read.
-  // The estimator counts all inputs as read, but of several variables that an
-  // op writes, it counts only the one that the op outputs.
+  // Bytes of v1 variables that the estimator misses; negative if it counts too
+  // many. It counts all inputs as read, also a variable that is only assigned.
+  // Of several variables that an op writes, it counts only the output.
   static double BytesBehindReferences(const OpInfo& op) {
     if (op.outputs_size() == 0) return 0;
     const auto variable = static_cast<double>(

@@ -87,8 +87,9 @@ class Arithmetic {
 
   const OpInfo& op_;
 
-  // Each number of the output is a sum over a window and its channels. Their
-  // number is the size of the filter divided by its last dimension.
+  // Each number of the output is a sum over a window and its channels. The sum
+  // has as many terms as the filter has elements per output channel. Output
+  // channels are the filter's last dimension.
   double Convolution() const { return Windows(Output(0), Input(1)); }
   template <int kFilter>
   double PaddedConvolution() const {
@@ -98,8 +99,8 @@ class Arithmetic {
     return 2 * Size(Output(0)) * FromLast(Input(1), 3) * FromLast(Input(1), 2);
   }
   double InputGradient() const { return Windows(Input(2), Input(1)); }
-  // If the filter's size is only known in a step, its last dimension differs
-  // here.
+  // 0 if the filter's last dimension is not the number of output channels. Then
+  // it is only a guess, because the filter's size is known only in a step.
   double FilterGradient() const {
     const TensorShapeProto *outputs = Input(2), *filter = Output(0);
     if (!outputs || outputs->dim_size() < 2) return 0;
@@ -110,8 +111,9 @@ class Arithmetic {
     return Windows(outputs, filter);
   }
 
-  // A filter may have only the input channels of one group. If it has one, the
-  // estimator takes it for a filter of all channels.
+  // The filter of a grouped convolution has the input channels of one group. If
+  // a group has a single channel, the estimator takes the filter for one of all
+  // input channels. So only then the rule replaces the estimator.
   template <Rule kRule>
   double OfOneChannel() const {
     const bool is_gradient = op_.op() == "Conv2DBackpropFilter";
@@ -135,8 +137,8 @@ class Arithmetic {
     return op_.op().compare(0, start.size(), start) == 0;
   }
 
-  // Each weight is used once per example and step. These are the dimensions of
-  // input `kInput` without the last one.
+  // Each weight is used once per example and step. The dimensions of input
+  // `kInput` without the last one are examples and steps.
   template <int kInput, int kWeights>
   double Recurrence() const {
     return Products(Input(kInput), Size(Input(kWeights)));

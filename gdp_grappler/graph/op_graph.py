@@ -327,7 +327,7 @@ class OpGraph:
     return f'{variable} [{name}]' if variable else name
 
   def holder(self, ops: Sequence[int] | np.ndarray) -> int:
-    """Returns the op after whose variable users would name a set of ops.
+    """Returns the op whose variable names a set of ops in messages.
 
     It is the op with the most memory. If several have the most, it is the one
     with the shortest name, because a slot's name is its variable's name with a

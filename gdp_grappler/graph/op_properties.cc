@@ -1,9 +1,9 @@
 // FLOPs, traffic and output sizes of every node, by Grappler.
 //
-// tensorflow.python.grappler offers the same by Cluster.MeasureCosts, but also
-// schedules the graph and copies a protobuf per op, which takes longer than the
-// estimates, and the program waits for the pass. So this file calls the static
-// shape inference and OpLevelCostEstimator directly.
+// Cluster.MeasureCosts of tensorflow.python.grappler gives the same figures.
+// But it also schedules the graph and copies a protobuf per op, which takes
+// longer than the estimates, while the program waits for the pass. So this file
+// calls the static shape inference and OpLevelCostEstimator directly.
 
 #include <algorithm>
 #include <cstddef>
@@ -46,10 +46,10 @@ struct Properties {
 // tensor overflows.
 constexpr double kMostElements = 1e12;
 
-// Largest number of sizes of a tensor that an op takes as an input.
+// Largest length of an input that is taken for a list of sizes.
 constexpr int64_t kMostSizes = 8;
 
-// Number of elements, if each size is at least `least`.
+// Number of elements. Sizes below `least` count as `least`.
 double Elements(const TensorShapeProto& shape, int64_t least) {
   double result = 1;
   for (const auto& dim : shape.dim()) {
@@ -59,8 +59,8 @@ double Elements(const TensorShapeProto& shape, int64_t least) {
   return result;
 }
 
-// Whether Grappler would end the process if it got the shape. It multiplies
-// size by size, so a size of 0 at the end comes too late.
+// Whether Grappler would end the process if it got the shape. Grappler
+// multiplies size by size, so its product may overflow before a size of 0.
 bool IsUnusable(const TensorShapeProto& shape) {
   return shape.dim_size() > TensorShape::MaxDimensions() ||
          !(Elements(shape, /*least=*/1) <= kMostElements);

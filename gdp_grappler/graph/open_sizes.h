@@ -20,12 +20,12 @@
 namespace tensorflow {
 namespace grappler {
 
-// Sizes that shape inference leaves open. It writes a negative number for each,
-// the same number for sizes that are equal. Those of the graph's inputs are the
-// batch, which only the caller knows. The shape functions of other ops tell
-// most of the rest. If they do not, the size depends on the data of a step, and
-// is guessed: as a rule, an op makes no more elements than its inputs have or a
-// batch needs.
+// Sizes that shape inference leaves open. Shape inference writes a negative
+// number for each, the same number for sizes that are equal. The open sizes of
+// the graph's inputs are the batch, which only the caller knows. The shape
+// functions of other ops tell most of the rest. A size that they do not tell
+// depends on the data of a step, and is guessed: as a rule, an op makes no more
+// elements than its inputs have or a batch needs.
 class OpenSizes {
  public:
   // `graph` is that of the table, with other nodes in a few places.
@@ -40,7 +40,8 @@ class OpenSizes {
         graph.node().begin(), graph.node().end(),
         [this](const NodeDef& node) { return LeavesOpen(OutputsOf(node)); });
     if (!is_open) return;
-    // A step may add what it selected to its inputs. Then both have one size.
+    // A step may add a tensor of selected rows to one of its inputs. Then both
+    // share an open size. So the inputs are decided before all other ops.
     for (const NodeDef& node : graph.node()) {
       const std::string& op = node.op();
       if (op == "Placeholder" || op == "IteratorGetNext") TakeBatch(node);
@@ -80,8 +81,8 @@ class OpenSizes {
     return found == sizes_.end() ? -1 : found->second;
   }
 
-  // Sets a size, unless it is decided. Dimensions that have nothing in common
-  // may share the number -1.
+  // Sets a size, unless it is decided. The number -1 gets no size, because
+  // dimensions that have nothing in common may share it.
   void Set(int64_t dim, double size) {
     if (dim >= -1 || !(size >= 0) || size > kMostRows) return;
     sizes_.emplace(dim, static_cast<int64_t>(size));
@@ -103,8 +104,7 @@ class OpenSizes {
     }
   }
 
-  // Ops after those that make their inputs. An edge that closes a loop does not
-  // count.
+  // Ops in topological order. Edges that close a loop do not count.
   std::vector<int32_t> Order(const std::vector<int32_t>& edges) const {
     std::vector<int32_t> waits(graph_.node_size()), result;
     std::vector<std::vector<int32_t>> readers(graph_.node_size());
@@ -186,9 +186,10 @@ class OpenSizes {
     return result;
   }
 
-  // Shares the elements of an op's inputs out to the open sizes of an output:
-  // the first one is the batch. A Reshape keeps all elements, if their number
-  // is known. For another op, each size is guessed to be at most a batch.
+  // Guesses the open sizes of an output from the number of elements of the op's
+  // largest input. The first open size is the batch, and no other is larger.
+  // But a Reshape keeps all elements, if their number is known. So its last
+  // open size has all elements that the other sizes leave.
   void Share(const NodeDef& node, const TensorShapeProto& shape) {
     const auto& inputs = shapes_.GetInputProperties(node.name());
     const bool keeps_all =

@@ -30,8 +30,8 @@ type rounds. So `ROUNDS` has these:
   numbers are bits with an exponent, and TensorFlow promises the same numbers on
   both types (tf.random.stateless_uniform).
 
-Comparisons count as exact. The exception, which is accepted, are subnormal
-numbers, which one type of device may take for zero.
+Comparisons count as exact. Subnormal numbers are an accepted exception: one
+type of device may take them for zero.
 """
 
 from __future__ import annotations

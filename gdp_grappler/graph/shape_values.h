@@ -1,9 +1,9 @@
-// Values of shapes, and shapes of outputs, if the sizes of open dimensions are
-// given.
+// Values of tensors that are shapes, and shapes of outputs, if the sizes of
+// open dimensions are given.
 //
 // Grappler's shape inference does not know the values of most shapes that
-// contain an open dimension. But a shape is computed by a few small ops of
-// other shapes. So the values are known as soon as the open sizes are given.
+// contain an open dimension. But a graph computes such a shape from other
+// shapes, by a few small ops. With the open sizes given, these ops can be run.
 
 #ifndef GDP_GRAPPLER_GRAPH_SHAPE_VALUES_H_
 #define GDP_GRAPPLER_GRAPH_SHAPE_VALUES_H_
@@ -68,7 +68,8 @@ class ShapeValues {
     std::vector<const Tensor*> values;
     for (const auto& input : shapes_.GetInputProperties(node.name())) {
       values.push_back(OfInput(op, values.size(), 0));
-      // A shape function may end the process if a value has another shape.
+      // A shape function may end the process if a value does not have the shape
+      // of its input.
       const Tensor* value = values.back();
       shapes.push_back(value ? PartialTensorShape(value->shape())
                              : Given(input.shape()));
@@ -93,7 +94,7 @@ class ShapeValues {
   }
 
  private:
-  // Other tensors are no shapes.
+  // Tensors with more elements are no shapes.
   static constexpr int64_t kMostElements = 64;
   static constexpr int kMostDepth = 100;
 
@@ -121,7 +122,7 @@ class ShapeValues {
     return IsInteger(tensor.dtype()) && tensor.NumElements() <= kMostElements;
   }
 
-  // A shape with the given sizes. Its rank is unknown if it is no shape.
+  // A shape with the sizes by `size_of_`; of unknown rank if it is not valid.
   PartialTensorShape Given(const TensorShapeProto& shape) const {
     TensorShapeProto sizes = shape;
     for (auto& dim : *sizes.mutable_dim()) {

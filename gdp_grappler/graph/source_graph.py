@@ -36,8 +36,8 @@ class SourceGraph:
     feeds: Names of nodes whose value the caller gives.
     fetches: Names of nodes whose value, or execution, the caller wants.
     devices: Full names of the devices the graph may use; empty if unknown.
-    fingerprint: Fingerprint by which a later run recognizes the graph; '' if it
-      cannot.
+    fingerprint: Fingerprint by which a later run recognizes the graph; '' if no
+      later run can.
     tables: Names of tables that were split, with the number of their parts.
   """
 
@@ -99,7 +99,7 @@ def from_meta_graph(meta_graph: meta_graph_pb2.MetaGraphDef) -> SourceGraph:
   """Reads the result of `SourceGraph.to_meta_graph`.
 
   Raises:
-    InvalidGraphError: the digest or the name does not fit.
+    InvalidGraphError: the digest differs, or there is not exactly one name.
   """
   if _DIGEST in meta_graph.collection_def:
     digest = meta_graph.collection_def[_DIGEST].bytes_list.value

@@ -46,9 +46,9 @@ def guessed(nodes: Sequence[node_def_pb2.NodeDef], edges: np.ndarray,
   """Makes up names for variables whose names are not written in the graph.
 
   A file may call a variable only 'unknown_5'. Such a variable is named after
-  its reader: 'net/dense/MatMul_variable'. In a group, a variable whose readers
-  are all in scopes that use every variable of the group (the optimizer) is a
-  slot. Slots are named after their variable:
+  its reader: 'net/dense/MatMul_variable'. A slot is a variable that only the
+  optimizer reads. The optimizer's scopes are those that use every variable of a
+  group. Slots are named after their variable:
   'net/dense/MatMul_variable/slot_1'.
 
   Args:

@@ -39,8 +39,8 @@ _EXACT: Mapping[str, Callable[..., np.ndarray]] = {
 _REDUCTIONS: Mapping[str, Callable[..., np.ndarray]] = {
     'Max': np.max, 'Min': np.min, 'Prod': np.prod, 'Sum': np.sum
 }
-# A comparison holds while `sign * (a - b)` is negative. It is a pair: this
-# sign, and whether a difference of 0 already ends it.
+# For each comparison of `a` and `b`: a sign, and whether the comparison fails
+# for equal numbers. It holds while `sign * (a - b)` is negative.
 COMPARISONS = {
     'Less': (1, True), 'LessEqual': (1, False), 'Greater': (-1, True),
     'GreaterEqual': (-1, False)

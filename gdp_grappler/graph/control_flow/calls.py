@@ -60,7 +60,7 @@ class CallCost:
     flops: Arithmetic operations.
     io_bytes: Bytes that its ops read and write.
     output_bytes: Bytes of each output.
-    held_bytes: Peak of the memory that it holds, without its outputs.
+    held_bytes: Peak of the memory that the call holds, without its outputs.
     num_ops: Number of ops that run.
     values: For each output its value if it is a known number, such as the last
       counter of a loop; else None.
@@ -172,7 +172,7 @@ class Calls:
       if not leaves:
         raise errors.InvalidGraphError(
             f'Function "{min(left)}" calls itself, directly or through others, '
-            'so it has no cost. Write it as a loop.')
+            'so its cost is unknown. Write it as a loop.')
       left -= leaves
 
   def _is_called(self, op_type: str) -> bool:

@@ -1,11 +1,11 @@
 """Executions of each op in a step, by while loops and conditions.
 
-Grappler and v1 graphs express both with five types of ops (Yu et al., "Dynamic
+Grappler and v1 graphs express both with a few types of ops (Yu et al., "Dynamic
 Control Flow in Large-Scale Machine Learning", EuroSys 2018, section 4.2). A
 loop is a frame. Values come in through Enter. Merge outputs the value of Enter
 in the first iteration, and later the value of the iteration before. LoopCond
-decides. Switch sends the value into the body or to Exit. If a loop of T
-iterations is entered once, then
+decides whether another iteration runs. Switch sends the value into the body or
+to Exit. If a loop of T iterations is entered once, then
 
 * Enter and Exit run once,
 * Merge, LoopCond, Switch and the ops of the condition run T + 1 times,
@@ -75,7 +75,7 @@ class _Frame:
 def describe_assumed(names: Sequence[str], trip_count: float) -> str:
   """Returns one line about the loops of unknown length, at least one."""
   plural = 's' * (len(names) > 1)
-  together = ', nested ones together' if plural else ''
+  together = ', nested loops together' if plural else ''
   return (f'{len(names)} while loop{plural} of unknown length ("{names[0]}"'
           f'{", ..." if plural else ""}) counted as {trip_count:g} iterations'
           f'{together}; {spelling.argument("trip_count")} sets the number.')
@@ -360,10 +360,10 @@ class _Analysis:
 def _branch_with_most_work(
     condition: tuple[int, int], groups: Sequence[tuple[frozenset[_Tag],
                                                        np.ndarray]]) -> int:
-  """Returns the branch with the most work; of equal ones the later.
+  """Returns the branch with the most work; of equal branches the later.
 
-  A branch without an assertion comes first, then FLOPs and the number of ops
-  decide.
+  A branch without an assertion is preferred to one with an assertion. Then
+  FLOPs decide, then the number of ops.
   """
   work: dict[int, np.ndarray] = {}
   for tags, total in groups:

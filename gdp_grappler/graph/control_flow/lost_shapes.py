@@ -1,13 +1,13 @@
 """Nodes that tell shapes which Grappler's shape inference would lose.
 
 Shape inference does not know which shapes the elements of a list have. So it
-does not know the shapes of what the loop of a gradient pops, nor of anything
-that is computed from them. But the op that made the list has the shape of its
+does not know the shapes of the tensors that the loop of a gradient pops, nor of
+tensors computed from these. But the op that made the list has the shape of its
 elements as an input.
 
-Nor does shape inference know what `VariableShape` returns, the values of
-`InvertPermutation`, which a gradient of a transpose reads, or the shape of what
-is looked up in a table.
+Shape inference also does not know the output of `VariableShape`, the output of
+`InvertPermutation`, which a gradient of a transpose reads, or the shape of
+values that are looked up in a hash table.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def substitutes(table: node_table.NodeTable) -> dict[int, node_def_pb2.NodeDef]:
       return _shape(nodes[op], maker(op, 0))
     if kind in _INVERSIONS:
       return _inverse(nodes[op], array(op, 0))
-    # Shape inference would take known keys for what is looked up.
+    # Shape inference would take known keys for the values that they stand for.
     if kind in _LOOKUPS and len(inputs[op]) == 3 and array(op, 1) is None:
       return _looked_up(nodes[op], maker(op, 0), maker(op, 2))
     return None

@@ -59,8 +59,8 @@ def substitutes(table: node_table.NodeTable,
       result[op] = _taken(table.nodes, inputs, op, store)
       place = _STORES[table.nodes[store].op]
       links.append((inputs[store][place][0], op))
-  # A step may push what it computes of what it pops. Shape inference would
-  # reject such a cycle.
+  # A step may push a tensor that it computes from a popped tensor. Then the
+  # substitutes form a cycle, which shape inference would reject.
   ordered = set(_order(table, links))
   return {op: node for op, node in result.items() if op in ordered}
 
@@ -98,7 +98,8 @@ class _Stores:
     if known or not alike:
       return None
     if self._nodes[take].op in _GATHERS:
-      # A tensor of several elements tells its shape, but not a single element.
+      # A gather outputs several elements as one tensor. A scatter stores such a
+      # tensor, and other ops store a single element.
       stores = [op for op in stores if self._nodes[op].op == _SCATTER]
     return stores[0] if stores else None
 
@@ -123,7 +124,7 @@ class _Stores:
 def _taken(nodes: Sequence[node_def_pb2.NodeDef],
            inputs: Sequence[Sequence[values_lib.Tensor]], take: int,
            store: int) -> node_def_pb2.NodeDef:
-  """Returns an op with the output of an op that takes what another stores."""
+  """Returns a substitute for `take` that reads the tensor of `store`."""
   source, output = inputs[store][_STORES[nodes[store].op]]
   result = node_def_pb2.NodeDef(name=nodes[take].name, op='Identity',
                                 input=[f'{nodes[source].name}:{output}'])

@@ -203,8 +203,8 @@ class Values:
   def _gate(self, merge: int) -> Tensor | None:
     """Returns the test of `test and other` in AutoGraph's loops with `break`.
 
-    AutoGraph makes a condition of it, whose false branch returns the constant
-    False.
+    AutoGraph makes the `and` a condition, whose false branch returns the
+    constant False.
     """
     inputs = self._inputs[merge]
     if len(inputs) != 2 or self.scalar(inputs[0]) != 0 and (self.scalar(
@@ -341,7 +341,7 @@ class Values:
     """Returns the op that made a list, an array or a stack; None if unknown.
 
     If a list is an argument of the function, the result is the argument. If an
-    op of `shared` made it, the result is the op that reads it from there.
+    op of `shared` made the list, the result is the reader of this op.
     """
     for _ in range(_MAX_DEPTH):
       kind = self._types[handle[0]]

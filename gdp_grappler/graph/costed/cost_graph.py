@@ -144,7 +144,7 @@ def _op(path: str, node: Any, on_gpu: bool, tells: bool) -> given.Op:
 
 
 def _op_type(node: Any, tells: bool) -> str:
-  """Returns a type that tells the simulator whose memory the outputs are."""
+  """Returns a type that tells the simulator whose memory the outputs use."""
   outputs = node.output_info
   if outputs and not node.input_info and (
       all(o.dtype >= _FIRST_REF for o in outputs) or

@@ -291,7 +291,7 @@ def _text(path: str, where: str, value: object) -> str:
   if not value.isprintable():
     raise given.wrong(
         path, where, f'it is {value!r}, which cannot be printed; '
-        'leave out what is no letter, digit or sign')
+        'leave out characters that are not printable')
   return value
 
 

@@ -26,7 +26,7 @@ def pins(
 
   The reads and updates of a variable are on the variable's device. So, as with
   `tf.device`, a user's pin counts on the variable, but not on these ops. In a
-  live graph it counts on neither, because variables do not move by pins.
+  live graph the pin counts on neither, because pins do not move variables.
 
   Args:
     source: The graph.
@@ -150,15 +150,15 @@ def _divide_split_groups(table: node_table.NodeTable, groups: np.ndarray,
 
   TensorFlow's placer has checked that these devices work. The ops keep them, so
   the ops no longer restrict others. A loop whose variables have moved stays
-  whole: on another device it would get them anew in each iteration.
+  whole, because on another device each iteration would fetch them again.
 
   Args:
     table: N nodes.
     groups: int [N], groups of ops.
     pins: [N], pins of ops.
     holder: bool [N], ops that output variables.
-    by_user: bool [N], whether a user asked for a pin; changed in place, where
-      an op keeps another device.
+    by_user: bool [N], whether a user asked for a pin; set to False in place
+      where an op keeps another device than its pin.
 
   Returns:
     Groups and pins of ops.

@@ -5,7 +5,7 @@ output of Identity, for example, has the buffer of the variable. So an op that
 runs after an update of the variable reads the new value, even if its input was
 made before the update. On another device the op would read a copy, which may
 have been made before the update. The same holds for ops that write into a
-tensor, as those do into which TensorFlow divides ParallelConcat.
+tensor, such as the ops that TensorFlow makes from a ParallelConcat.
 
 So such a reader shares a device with the buffer, and with the ops that pass the
 buffer on to it. Readers that run before the update stay free, because their
@@ -44,8 +44,9 @@ def join(sets: union_find.UnionFind, table: node_table.NodeTable,
   """Joins readers that run after an update with the buffer that they read.
 
   Ops that are already on several devices are not joined, because there
-  TensorFlow copies as well. So are ops without a device if the reader lacks a
-  type of kernel, because TensorFlow then may put them on several devices.
+  TensorFlow copies as well. Ops without a device are not joined if the reader
+  lacks a kernel that the producer has, because TensorFlow then may put them on
+  several devices.
 
   Args:
     sets: Sets of ops that share a device; changed in place.

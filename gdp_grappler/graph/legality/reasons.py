@@ -104,7 +104,7 @@ class Reasons:
     return order[starts[group]:starts[group + 1]]
 
   def bond(self, op: int) -> str:
-    """Returns the reason of an op's group: 'one while loop'; '' if single."""
+    """Returns why a group shares a device: 'one while loop'; '' if single."""
     group = int(self._graph.groups[op])
     if group not in self._bonds:
       self._bonds[group] = self._bond(self.members(op))
@@ -197,7 +197,8 @@ class Reasons:
     if self._source is None:
       return Reason(KERNEL, f'may be on {found}, according to the graph file')
     return Reason(
-        KERNEL, f'has a kernel for {found} ({graph.op_types[op]} of its types)')
+        KERNEL,
+        f'has a kernel for {found} ({graph.op_types[op]} with its data types)')
 
   def _why_it_stays(self, op: int) -> str:
     if self._source is None:

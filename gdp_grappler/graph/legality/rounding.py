@@ -128,8 +128,9 @@ def same_numbers(table: node_table.NodeTable, groups: np.ndarray,
 
   If the program has GPUs, an op's own device type gives these numbers.
   Otherwise the graph was made for GPUs of another machine. Then TensorFlow's
-  default counts: an op that can be on a GPU is there. A variable that waits on
-  the host for a place may stay there or go to a GPU, with all ops on it.
+  default counts: an op that can be on a GPU is there. If a variable is on the
+  host only because a card had no room for it, the variable and all ops on it
+  may stay there or go to a GPU.
 
   Args:
     table: N nodes.

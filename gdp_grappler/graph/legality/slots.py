@@ -1,14 +1,14 @@
 """Joins variables with the slots that an optimizer keeps for them.
 
 An update may lead from a slot to its variable through any ops. For example,
-Adagrad's update of an embedding has conditions. So the criterion is where the
-value of a slot ends: it changes its variable, and perhaps other slots of this
-variable, but nothing else. In a small model this may also hold for a weight. So
-one of these conditions has to hold as well:
+Adagrad's update of an embedding has conditions. So the criterion is what the
+value of a slot changes: the slot's variable, and perhaps other slots of this
+variable, but no other variable. In a small model this may also hold for a
+weight. So one of these conditions has to hold as well:
 
 * The slot is named after the variable.
-* All readers of the slot are in the optimizer's name scope, in which both are
-  changed, and the variable is also read elsewhere, in its layer.
+* All readers of the slot are in the optimizer's name scope, which changes slot
+  and variable, and the variable is also read elsewhere, in its layer.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def variables_of(slot: str) -> Iterator[str]:
     slot: Name of a variable.
 
   Yields:
-    Keys, for each way of naming the longest first.
+    Keys; for each way of naming, the longest key first.
   """
   part = _PART.search(slot)
   parts = (slot[:part.start()] if part else slot).split('/')

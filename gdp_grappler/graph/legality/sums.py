@@ -2,7 +2,7 @@
 
 AddN writes into the first input buffer that it may reuse, and begins to add
 with this input (tensorflow/core/kernels/aggregate_ops.cc). If the sum goes to
-another host, its buffer needs memory for sending
+another host, its buffer must be in memory that network cards can access
 (core/common_runtime/immutable_executor_state.cc: `InferAllocAttr`). Among the
 inputs, only those that came from another host are in such memory. So (a + b) +
 c becomes (c + b) + a if c comes from another host and the sum goes to another

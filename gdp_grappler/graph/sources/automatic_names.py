@@ -1,4 +1,4 @@
-"""Names that Keras gives to layers without a name of the user.
+"""Names that Keras gives to layers that the user did not name.
 
 Keras counts layers of each kind: 'dense', 'dense_1'. A model that is made only
 to be analyzed must not be counted. Otherwise the model that the program makes

@@ -31,8 +31,8 @@ def of(data: Any, batch_size: int,
   batch = data if isinstance(data, tuple) else (data,)
   if not 0 < len(batch) <= 3:
     raise errors.InvalidGraphError(
-        f'data is a tuple of {len(batch)}. Give one batch as fit takes it: x, '
-        '(x, y) or (x, y, weights).')
+        f'data is a tuple of {len(batch)} elements. Give one batch as fit '
+        'takes it: x, (x, y) or (x, y, weights).')
   if not all(map(training_step.is_dense, tf.nest.flatten(batch))):
     tell(f'data: {training_step.AS_DENSE}')
   return tuple(_specs(part, batch_size) for part in batch)

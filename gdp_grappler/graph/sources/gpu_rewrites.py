@@ -115,11 +115,11 @@ def kept(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
 
 def _without_arguments(
     graph_def: graph_pb2.GraphDef) -> dict[str, node_def_pb2.NodeDef]:
-  """Replaces arguments of a function with a known shape by placeholders.
+  """Replaces arguments of known shape by placeholders.
 
   `OptimizeGraph` ignores the shapes of arguments, but not those of
-  placeholders. Without them Grappler would not know most shapes of a network,
-  and would not rewrite it.
+  placeholders. Without these shapes Grappler would not know most shapes of a
+  network, and would not rewrite it.
 
   Returns:
     The arguments by their names.

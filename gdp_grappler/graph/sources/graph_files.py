@@ -29,8 +29,8 @@ _HEAD_BYTES = 4096  # Enough to recognize a text.
 _MOST_OUTPUTS = 1 << 16
 # Limit of the digits of an output's number.
 _MOST_DIGITS = 9
-# Limit of the size of an unpacked Keras archive, in times its own size. The
-# limit of a text is added.
+# Limit of the unpacked size of a Keras archive: so many times the size of the
+# archive, plus the limit of a text.
 _MOST_UNPACKED = 2
 
 
@@ -73,8 +73,9 @@ def check_nodes(graph_def: graph_pb2.GraphDef, path: str) -> None:
   """Checks that a graph is complete and known to this TensorFlow.
 
   Raises:
-    InvalidGraphError: the graph has no nodes, a name twice, an input or an
-      output that does not exist, or an op that is not registered.
+    InvalidGraphError: the graph has no nodes, a name twice or one that cannot
+      be printed, an input or an output that does not exist, an op that is not
+      registered, or a node that does not agree with its op's definition.
   """
   names = [node.name for node in graph_def.node]
   known = set(names)

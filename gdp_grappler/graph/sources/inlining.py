@@ -22,7 +22,8 @@ from gdp_grappler import errors
 from gdp_grappler.graph import op_kinds
 
 INLINE = ('function',)
-# The closest to the graph that a pass gets, if no constants may be computed.
+# The result is as close to the graph that a custom pass gets as is possible
+# without computing constants.
 TIDY = (*INLINE, 'arithmetic', 'dependency')
 # Limit of nodes after inlining, as Grappler needs some kilobytes for each.
 _MOST_NODES = 5_000_000
@@ -93,8 +94,9 @@ def _call_error(graph_def: graph_pb2.GraphDef) -> str | None:
         return f'"{node.name}" calls function "{name}", which is not there'
       if (len(signature.input_arg), len(signature.output_arg)) != (num_inputs,
                                                                    num_outputs):
-        return (f'"{node.name}" hands its function "{name}" {num_inputs} '
-                f'tensors for {num_outputs}, which it does not take or give')
+        return (f'"{node.name}" calls function "{name}" with {num_inputs} '
+                f'inputs and {num_outputs} outputs, but the function has '
+                f'{len(signature.input_arg)} and {len(signature.output_arg)}')
   return None
 
 
@@ -143,7 +145,7 @@ def _size_error(graph_def: graph_pb2.GraphDef) -> str | None:
     if sizes[name] > _MOST_NODES:
       return f'inlined, its functions have more than {_MOST_NODES:,} nodes'
     if depths[name] > _DEEPEST:
-      return f'its functions call each other {_DEEPEST} deep'
+      return f'calls of its functions are nested more than {_DEEPEST} deep'
   return None
 
 

@@ -101,7 +101,8 @@ def _known(node: node_def_pb2.NodeDef, key: str, signature: str, path: str,
 def _is_open(node: node_def_pb2.NodeDef) -> bool:
   """Whether even the number of dimensions is unknown.
 
-  Exports leave out attributes with default values, and this is the default.
+  Exports leave out attributes with default values, and the default of `shape`
+  is an unknown number of dimensions.
   """
   return 'shape' not in node.attr or node.attr['shape'].shape.unknown_rank
 

@@ -52,10 +52,11 @@ class Watch:
   def stamps(self) -> list[Stamp]:
     """Returns stamps of files that exist or were missing when they were opened.
 
-    A file that changed after it was read has an old stamp. A file that the
-    function itself made or wrote has a new one. Files of Python and TensorFlow
-    are left out. So are temporary files that were written since the watch
-    began, because TensorFlow writes such files.
+    The stamp is that of the first opening, so a file that changed afterwards
+    counts as changed. A file that the function itself made or wrote has its
+    present stamp. Files of Python and TensorFlow are left out. So are temporary
+    files that were written since the watch began, because TensorFlow writes
+    such files.
     """
     found = {}
     for path, seen in list(self._first.items()):

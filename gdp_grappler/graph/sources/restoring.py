@@ -61,8 +61,8 @@ def restored(source: source_graph.SourceGraph,
   if done:
     gone = collections.Counter(node.op for node in only_cpus)
     gone.subtract(node.op for node in left)
-    tell(f'{source.name} was read without a GPU: {done} ops that Grappler made '
-         f'for CPUs ({_listed(gone)}) were restored to what a GPU runs.')
+    tell(f'{source.name} was made without a GPU: {done} ops that Grappler made '
+         f'for CPUs ({_listed(gone)}) were replaced by ops that a GPU runs.')
   if left or inside:
     _tell_of_left(source.name, [*left, *inside], tell)
   return dataclasses.replace(source, graph_def=result)
@@ -101,7 +101,7 @@ def _tell_of_left(name: str, left: Iterable[node_def_pb2.NodeDef],
                   tell: Callable[[str], None]) -> None:
   counts = collections.Counter(node.op for node in left)
   tell(
-      f'{name} was read without a GPU: {counts.total()} ops that only CPUs '
+      f'{name} was made without a GPU: {counts.total()} ops that only CPUs '
       f'have ({_listed(counts)}) stay on CPU:0, and their tensors travel there '
       'and back. Capture the graph on a machine with a GPU, or give the model, '
       'which is then traced for GPUs.')

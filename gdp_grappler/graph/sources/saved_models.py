@@ -75,8 +75,8 @@ def _meta_graph(model: saved_model_pb2.SavedModel,
     found = [m for m in found if set(m.meta_info_def.tags) == {_TAG}]
   if len(found) != 1:
     raise errors.InvalidGraphError(
-        f'{path} has {len(model.meta_graphs)} graphs, and not one of them is '
-        f'tagged "{_TAG}" alone. Export it with that one.')
+        f'{path} has {len(model.meta_graphs)} graphs, and not exactly one of '
+        f'them has "{_TAG}" as its only tag. Export it with one such graph.')
   return found[0]
 
 

@@ -169,7 +169,7 @@ def _captured(message: meta_graph_pb2.MetaGraphDef, path: str,
 
 def of_meta_graph(message: meta_graph_pb2.MetaGraphDef, path: str,
                   label: str) -> source_graph.SourceGraph:
-  """Returns the graph of a MetaGraphDef, with its function calls.
+  """Returns the graph of a MetaGraphDef; function calls are not inlined.
 
   Args:
     message: A MetaGraphDef with a graph.

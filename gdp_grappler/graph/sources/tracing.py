@@ -46,7 +46,8 @@ def trace(kind: str, path: str, name: str, batch_size: int,
   Raises:
     InvalidGraphError: the model cannot be loaded or traced.
   """
-  # The generation, not the architecture, because its cards have the same graph.
+  # All cards of a generation get the same graph. So a kept graph is found by
+  # the generation, not by the architecture.
   asked = kind, path, name, batch_size, gpu_rewrites.generation(
       architecture), tuple(sorted((tables or {}).items()))
   kept = trace_cache.place(asked, launching.environment(_ENVIRONMENT))

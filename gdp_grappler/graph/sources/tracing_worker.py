@@ -119,12 +119,12 @@ def _loaded(load: Callable[[str], Any], path: str, note: Callable[[str],
 
 def collect(call: Callable[..., Any], path: str, marker: str,
             unplaced: bool = False) -> Any:
-  """Returns the graph of the function that has a node called `marker`.
+  """Returns the largest collected graph that has the marked node.
 
   Args:
     call: Function that runs the traced function, or fails in its first op.
     path: Path or name of the model, for messages.
-    marker: Type of a node, or start of its name.
+    marker: Type of the marked node, or start of its name.
     unplaced: Whether to return the graph before the placer if TensorFlow cannot
       place it.
 
@@ -224,7 +224,8 @@ def call_function(path: str) -> Any:
   except BaseException as error:
     raise errors.InvalidGraphError(
         f'Cannot import "{module_name}" of {path}: {one_line(error)}. Run in '
-        'the directory that holds it or put that on PYTHONPATH.') from error
+        'the directory that holds it, or put this directory on PYTHONPATH.'
+    ) from error
   for attribute in function_name.split('.'):
     target = getattr(target, attribute, None)
   if not callable(target):
@@ -267,7 +268,7 @@ def _origin(module_name: str) -> str:
 def one_line(error: BaseException | None) -> str:
   """Returns an error as one line: 'ValueError: the message'."""
   if error is None:
-    return 'it ran, but none of its graphs came by'
+    return 'it ran, but TensorFlow kept no graph of it'
   # Python quotes the message of a KeyError, and Keras prints parts of it in
   # bold.
   said = error.args[0] if isinstance(error, KeyError) and error.args else error

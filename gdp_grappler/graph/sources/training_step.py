@@ -61,10 +61,11 @@ def is_dense(tensor: Any) -> bool:
 def empty_step(model: Any, origin: str, batch_size: int, note: Callable[[str],
                                                                         None],
                batch: tuple[Any, ...] | None = None) -> functools.partial[Any]:
-  """Returns a call that has the model's train function optimized, but not run.
+  """Returns a call that makes TensorFlow optimize a step, but computes none.
 
-  A model that is not compiled is compiled. XLA is switched off, because it
-  would hide the step in one op.
+  The call runs the model's train function on a data set without elements. A
+  model that is not compiled is compiled. XLA is switched off, because it would
+  hide the step in one op.
 
   Args:
     model: Object that the user's function returned.

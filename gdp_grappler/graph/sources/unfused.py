@@ -20,7 +20,8 @@ from gdp_grappler.graph.legality import kernels
 # Attributes that TensorFlow ignores are copied to the parts. This one is not,
 # because the shapes of parts may differ.
 _SHAPES = '_output_shapes'
-# Prefix of the number of a part without a name. No node's name begins so.
+# Before parts have names, inputs refer to a part by this prefix and its number.
+# No node's name begins with this prefix.
 _OWN = '#'
 # The first op of a fused op, and the attributes that it takes over.
 _CONVOLUTION = ('strides', 'padding', 'data_format', 'dilations')

@@ -51,6 +51,9 @@ def _place_in_layer(layer: np.ndarray, variable: np.ndarray) -> np.ndarray:
 
 
 def _filled(column: np.ndarray, variable: np.ndarray) -> np.ndarray:
-  """Fills gaps of a coordinate: its values in turn, by variable, int [G]."""
+  """Fills gaps of a coordinate by variables, int [G].
+
+  Of K values, a group without a value gets the number of its variable modulo K.
+  """
   turns = np.maximum(variable, 0) % (int(column.max()) + 1)
   return np.where(column < 0, turns, column).astype(np.int64)

@@ -29,9 +29,9 @@ _MOST_FAMILIES = 16
 _SEQUENCE = .5
 # Share of the ops with variables for which numbers in names are enough.
 _ENOUGH = .5
-# Each variable has a label that most of its ops have. The labels of ops are
-# labels of layers if at least this share of the ops has the label of its
-# variable.
+# The label of a variable is the most frequent label of the ops that use it.
+# The labels of ops are labels of layers if at least this share of the ops has
+# the label of its variable.
 _ONE_LAYER = .8
 
 
@@ -72,7 +72,7 @@ class Coordinates:
 
 @op_graph.once_per_graph
 def of(graph: op_graph.OpGraph) -> Coordinates:
-  """Returns the coordinates of a graph's groups, its own or computed ones.
+  """Returns `graph.coordinates` or, without these, computed coordinates.
 
   They are computed once per graph from numbers in scopes of names. A number
   counts time steps if its members use the same variables, and layers if they
@@ -165,7 +165,7 @@ class _Reader:
     return self._descent.filled(forward)
 
   def _own_variables(self, values: np.ndarray) -> None:
-    """Gives variables the layer of their users, and no time."""
+    """Gives variables their first user's coordinates, without time steps."""
     owner, users = self._uses.owners, np.flatnonzero(self._using)
     mine = np.flatnonzero(self._uses.reads)
     first = np.full(int(self._uses.variables.max(initial=-1)) + 2, -1)
@@ -178,7 +178,7 @@ class _Reader:
       values[mine, NAMES.index(name)] = -1
 
   def _times(self) -> np.ndarray:
-    """Returns repetitions, scaled to their most common number, int [N]."""
+    """Returns repetitions, scaled to the usual number of uses, int [N]."""
     variables = self._uses.variables[self._using]
     result = np.full(self._graph.num_ops, -1)
     if not variables.size:

@@ -6,17 +6,18 @@ import numpy as np
 
 from gdp_grappler.graph import op_graph
 
-# Two rounds reach all ops that depend on, or feed, ops with a label.
+# A round passes labels on to descendants, then to ancestors. A second round
+# labels the descendants of the ancestors.
 _ROUNDS = 2
 
 
 class Inheritance:
   """Ancestors of the N ops of a graph.
 
-  The parent of an op is the producer that comes last in topological order. The
-  op waited for this producer, such as the input of its time step, not for the
-  outputs of the encoder in all time steps. Control edges count only if the op
-  has no data edges.
+  The parent of an op is the producer that comes last in topological order,
+  because the op waits for this producer the longest. For example, an op of a
+  decoder waits for the input of its time step, not for the encoder's outputs.
+  Control edges count only if the op has no data edges.
   """
 
   def __init__(self, graph: op_graph.OpGraph, sources: np.ndarray) -> None:
@@ -38,13 +39,13 @@ class Inheritance:
                            -position[edges[:, 1]], graph.num_ops)
 
   def filled(self, labels: np.ndarray) -> np.ndarray:
-    """Gives ops without a label that of the next ancestor, or descendant.
+    """Gives ops without a label that of the nearest ancestor or descendant.
 
     Args:
       labels: int [N], -1 for none.
 
     Returns:
-      int [N], -1 for ops whose ancestors and descendants have no label.
+      int [N], -1 for ops that no label reaches along parents and children.
     """
     for _ in range(_ROUNDS):
       labels = self.inherited(labels)
@@ -52,7 +53,7 @@ class Inheritance:
     return labels
 
   def inherited(self, labels: np.ndarray) -> np.ndarray:
-    """Gives ops without a label that of the next ancestor."""
+    """Gives ops without a label that of the nearest ancestor."""
     return _along(self._parents, labels)
 
 

@@ -120,7 +120,8 @@ Numbered NumberedOf(Text part) {
           end < part.size() ? Value(part.substr(last)) : -1};
 }
 
-// A scope: whether it has gradients, of which op, and its parts.
+// A scope: whether its ops are gradients, the name of the forward op, and the
+// parts of the scope.
 struct Parsed {
   bool backward = false;
   std::string forward;

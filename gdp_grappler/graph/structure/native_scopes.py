@@ -16,6 +16,9 @@ from gdp_grappler import native
 class NativeScopes:
   """S scopes of N names, and a tree of scopes with P places.
 
+  A place is a scope together with the scopes around it. The scope of a gradient
+  has the place of its forward op's scope.
+
   Attributes:
     scopes: int32 [N], scope of each name.
     backward: bool [S], whether a scope is of gradients, by its name.

@@ -31,10 +31,10 @@ def layer_parts(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
                 variable: np.ndarray) -> np.ndarray:
   """Returns the part of its layer in which each variable is used, int [V].
 
-  The number is odd for variables that a chain uses, and even for others, which
-  the chain does not wait for. If a layer has several chains, they are numbered
-  from 0 in the order of the graph. Twice the number of the chain that uses the
-  variable, or that its use feeds or follows, is added.
+  The chains of a layer are numbered from 0 in the order of the graph. The part
+  is 2 k + 1 for a variable that chain k uses, and 2 k for a variable whose uses
+  only feed or follow chain k. Such uses do not wait for one another. Without a
+  chain, k is 0.
 
   Args:
     graph: N ops.
@@ -64,10 +64,10 @@ def _uses(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
   """Returns ops and the variables that they use, int [U] each.
 
   An op that depends only on variables and constants and has little work, such
-  as a slice or a mask of a kernel, may run long before. So the op that reads it
-  is the user instead. If the inputs are constant, all ops depend only on
-  constants. Therefore products are always users, and the number of skipped ops
-  is limited.
+  as a slice or a mask of a kernel, may run long before its time step. So its
+  reader counts as the user instead. If the inputs are constant, all ops depend
+  only on constants. Therefore matrix products are always users, and the number
+  of skipped ops is limited.
   """
   edges = graph.edges[graph.edge_tensors >= 0]
   begins = ~held

@@ -38,7 +38,8 @@ class Scopes:
     families: int [M], family of each entry.
     members: int [M], in the order of their numbers. The member without a number
       comes first.
-    siblings: int [M], equal for families in the same scope, with equal numbers.
+    siblings: int [M], equal for families in the same scope. Scopes that differ
+      in a number are different scopes.
     again: bool [M], whether the number belongs to a scope that was opened
       again.
   """

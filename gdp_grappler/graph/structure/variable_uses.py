@@ -14,7 +14,8 @@ from gdp_grappler.graph import unique_rows
 _READS = op_kinds.HANDED_ON | op_kinds.VIEWS | {'ReadVariableOp', 'Cast'}
 # Limit of such ops in a chain.
 _MOST_READS = 6
-# Ops on resources: those with the first prefix read, all others change it.
+# Types of ops on resource variables begin with the second prefix. Types that
+# begin with the first one only read the variable, all others change it.
 _READING_PREFIX, _CHANGING_PREFIX = 'ResourceGather', 'Resource'
 # Fewest repetitions of a sequence of variables that count as a period.
 _FEWEST_PERIODS = 2
@@ -31,7 +32,8 @@ class VariableUses:
     repetitions: int [N], number of the use among all uses of the variable.
     owners: int [N], number of the variable that an op is or passes on. -1 for
       other ops, and for variables that no forward op uses.
-    kinds: int [V], equal for variables of equal size in equal use.
+    kinds: int [V], equal for variables of equal size whose first users have the
+      same op type.
   """
 
   reads: np.ndarray

@@ -6,11 +6,11 @@ of the product, or a summand. A lookup reads from each part the rows that the
 part has. An update changes each part by its part of the gradient, or by the
 gradient's rows that the part has. All other ops get the parts joined, under the
 tensor's old name. So the graph computes the same as before for any use of the
-variable. If an op has no rule, its use only saves no memory.
+variable. But a use by an op without a rule saves no memory.
 
 As in GSPMD (Xu et al., 2021), the user splits one tensor, and a rule per op
-propagates the split. Unlike there, each part is an op of its own, which can be
-placed.
+propagates the split. Unlike in GSPMD, each part is an op of its own, which can
+be placed.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ class _Rewriter:
     elif self.view.dtype(of_handles[0]) == parts.RESOURCE:
       raise errors.InvalidGraphError(
           f'The variable "{of_handles[0]}" cannot be split: op "{node.name}" '
-          f'({node.op}) takes the whole. Leave it out of split_tables.')
+          f'({node.op}) takes the whole variable. Leave the variable out of '
+          'split_tables.')
     return bool(done)
 
   def _value_is_used(self, node: node_def_pb2.NodeDef,

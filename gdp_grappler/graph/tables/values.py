@@ -63,7 +63,7 @@ class Values:
 
   def changed(self, node: node_def_pb2.NodeDef, split: parts.Split,
               made: tuple[str, ...]) -> None:
-    """Records a change of a variable, which may output the variable."""
+    """Records updates of a variable's parts, which may output the parts."""
     self.sinks.update(made)
     if self.view.shape(node.name) is not None:
       self.split[node.name] = dataclasses.replace(split, names=made)
@@ -248,7 +248,7 @@ class Values:
 
   def _axis_out(self, node: node_def_pb2.NodeDef, position: int,
                 given: parts.Split, rank: int) -> int | None:
-    """Returns the axis of the output's parts, or None if there is none."""
+    """Returns the axis of the output's parts; None if it has no parts."""
     if node.op in _BY_ELEMENT:
       return given.axis + rank - len(given.shape)
     if node.op in _PRODUCTS and len(given.shape) == 2:

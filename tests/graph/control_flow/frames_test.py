@@ -169,7 +169,7 @@ def test_unknown_lengths_within_one_another_are_one(limits, sines):
   said = []
   graph = graph_def_io.read(source, tell=said.append)
   assert graph.executions[graph.op_types.index('Sin')] == pytest.approx(sines)
-  together = ', nested ones together' if limits.count(None) > 1 else ''
+  together = ', nested loops together' if limits.count(None) > 1 else ''
   assert f'counted as 32 iterations{together};' in said[0]
 
 
