@@ -6,8 +6,8 @@ Run it from the repository:
 
 Every placer places every task once per budget. Budgets are processor seconds,
 which include those of a placer's child processes. So other programs on the
-machine hardly change the result. The placement of a placer gets the control
-edges that pay.
+machine hardly change the result. The placement of a placer gets control edges
+if they are predicted to shorten the step.
 
 With --json, prints a list of {"task", "seed", "placer", "budget_s", "step_s",
 "taken_s"}: simulated step time, and processor seconds of the placer. Without

@@ -99,7 +99,10 @@ def _ordered(problem: placer_lib.Problem,
              proposals: Sequence[placement_lib.Placement],
              simulator: simulator_lib.Simulator,
              emulator: emulator_lib.Emulator) -> _Row:
-  """Returns the best proposal, with the control edges that promise to pay."""
+  """Simulates and emulates the proposal with the shortest predicted step.
+
+  The proposal gets control edges if they are predicted to shorten its step.
+  """
   choice = edge_selection.best(problem, proposals, simulator,
                                lambda _: control_edges.OrderConfig())
   order = choice.order

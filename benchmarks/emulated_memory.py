@@ -92,8 +92,8 @@ def _row(task: str, placer: str, step: step_lib.Step,
          placement: placement_lib.Placement, precision: int) -> _Row:
   """Searches for the least memory with which a step runs.
 
-  The result is exact to `precision` percent of the simulated peak, but not to
-  less than one.
+  The result is exact to `precision` percent of the simulated peak, but at best
+  to one percent.
 
   Raises:
     GdpError: the plan leaves all GPUs empty, or cannot be emulated.

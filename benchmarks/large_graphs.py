@@ -194,7 +194,11 @@ def _tensor(part: _Part, what: str, prefix: str) -> str:
 
 def _append(graph_def: graph_pb2.GraphDef, part: _Part, prefix: str, layer: str,
             inputs: Mapping[str, str]) -> None:
-  """Adds a copy of all nodes, but nodes that a layer shares only once."""
+  """Adds a copy of a part.
+
+  The copies of a layer share some nodes, such as its variable. Only the first
+  copy adds these nodes.
+  """
   names = {
       node.name: f'{layer if node.name in part.shared else prefix}/{node.name}'
       for node in part.graph_def.node
@@ -218,7 +222,7 @@ def _append(graph_def: graph_pb2.GraphDef, part: _Part, prefix: str, layer: str,
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-  """Returns an input with a new name of its node."""
+  """Returns an input of a node, after the nodes got new names."""
   if text.startswith('^'):
     return '^' + names[text[1:]].split(':')[0]
   name, colon, output = text.partition(':')

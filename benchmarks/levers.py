@@ -6,7 +6,8 @@ Run it from the repository:
 
 The default placer (`gdp`) places each task with all levers ('all'), and without
 each. --seconds is the processor time of a placement. The placements that it
-proposes get the control edges that pay. The levers:
+proposes get control edges if they are predicted to shorten the step. The
+levers:
 
   network: no network chooses moves.
   short: no short annealings run before the long one.
@@ -146,7 +147,7 @@ def _found(problem: placer_lib.Problem,
 
 @contextlib.contextmanager
 def _by_default(config: search_config.SearchConfig) -> Iterator[None]:
-  """Makes placers use these numbers."""
+  """Makes this config the default of all placers while the context is open."""
   stock = search_config.DEFAULT
   search_config.DEFAULT = config
   try:
@@ -157,7 +158,7 @@ def _by_default(config: search_config.SearchConfig) -> Iterator[None]:
 
 def _step_s(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
             placements: Sequence[placement_lib.Placement]) -> float:
-  """Seconds of the best placement, with the control edges that pay.
+  """Seconds of the best placement, with control edges if they shorten it.
 
   They are infinite if the placement exceeds a memory.
   """

@@ -45,11 +45,12 @@ _TITLE = 'One card'
 _HEAD = ('model', 'way', 'step', 'over Keras', 'first step', 'memory', 'chosen')
 FILE = 'one_card.json'
 _NO_CARD = 'needs a GPU, and TensorFlow sees none here'
-# A way that is not done after these seconds is not measured again.
+# A way that takes longer than its limit is tried again by a later run, unless
+# the limit was at least this.
 _FAIR_LIMIT_S = 60.
 _STEPS = 20  # Timed steps of a way.
 _STEPS_ON_CPU = 3  # Timed steps of a way in a dry run without a GPU.
-# Key of a row for measurements that only go to the file.
+# Keys of a row of --json.
 _KEYS = ('model', 'way', 'step_s', 'first_s', 'chosen', 'peak_bytes', 'error')
 _Row = dict[str, Any]
 
@@ -85,7 +86,7 @@ def _measured(arguments: argparse.Namespace) -> list[_Row]:
   arguments.out_dir.mkdir(parents=True, exist_ok=True)
   path = arguments.out_dir / FILE
   known = read(path)
-  # All ways of a model come before the next model, so that they are comparable.
+  # All ways of a model run one after the other, so that they are comparable.
   pairs = [(model, way) for model in names for way in arguments.ways]
 
   def row(pair: tuple[str, str]) -> _Row:

@@ -46,12 +46,11 @@ from gdp_grappler.graph import op_graph
 RUNS = pathlib.Path(__file__).parents[1] / 'tests' / 'testdata' / 'gpu_runs'
 _MEASURED = 'measured.json'
 _MEASURED_OF_OLD = 'runtime_measured.json'
-# Seconds of a copy that is a kernel. With it an idle hop of 64 bytes takes 32
-# us, as measured.
+# Latency of a copy that is a kernel. With it, a transfer of 64 bytes between
+# idle GPUs takes 32 us, as measured.
 _COPY_LATENCY_S = 2e-6
-# Seconds that TensorFlow's polling for events adds to a hop. With them, a
-# kernel of 20 us and the hop after it take 99 us more than the kernel, as
-# measured.
+# Seconds that TensorFlow's polling for events adds to a transfer. With them, a
+# transfer after a kernel of 20 us ends 99 us after the kernel, as measured.
 _POLL_S = 79e-6
 _WIRE_BYTES_PER_S = 12e9  # Rate of a copy between logical GPUs.
 # An op with fewer seconds launched no kernel.

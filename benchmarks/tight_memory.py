@@ -52,7 +52,7 @@ _TITLES = 'Steps', 'Targets'  # Titles of the tables of a page.
 
 def _steps(problem: placer_lib.Problem, planted: np.ndarray,
            placers: list[str]) -> dict[str, dict[str, float]]:
-  """Returns simulated steps and seconds by placer; infinite without memory."""
+  """Returns steps and seconds by placer; steps that do not fit are infinite."""
   result = {}
   for name in placers:
     start = time.perf_counter()
@@ -83,7 +83,7 @@ def _row(case: tight_memory.Case, placers: list[str]) -> dict[str, Any]:
 
 
 def _ratio(own_s: float, other_s: float) -> float:
-  """Returns the ratio of two steps; NaN if the other one has no memory."""
+  """Returns the ratio of two steps; NaN if the other one does not fit."""
   return round(own_s / other_s, 4) if math.isfinite(other_s) else math.nan
 
 
@@ -108,7 +108,7 @@ def _missed(rows: list[dict[str, Any]], name: str) -> list[str]:
 
 
 def _seconds(rows: list[dict[str, Any]], name: str) -> np.ndarray:
-  """float64 [R], infinite out of memory."""
+  """Returns steps, float64 [R]; infinite where the placement does not fit."""
   found = [row['placers'][name]['step_s'] for row in rows]
   return np.array([math.inf if step_s is None else step_s for step_s in found])
 
@@ -192,7 +192,7 @@ def main() -> int:
   parser.add_argument('--gpus', type=int, nargs='*', default=_NUM_GPUS)
   parser.add_argument('--placers', nargs='*', default=list(_PLACERS))
   parser.add_argument('--share', type=int, default=1,
-                      help='every so manieth case only')
+                      help='run only every n-th case')
   parser.add_argument('--journal', type=pathlib.Path,
                       help='file with a case a line; none is run twice')
   parser.add_argument('--page', type=pathlib.Path,

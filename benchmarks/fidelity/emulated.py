@@ -233,8 +233,9 @@ fidelity FIDELITY_ARGS=--emulated` **simulates** placements of the papers'
 workloads, and runs them on **emulated GPUs**: a PluggableDevice without
 hardware. Its kernels and copies take the seconds that the simulator charges,
 and compute or move nothing. Its clock stands still while a thread of TensorFlow
-works, so the speed of this machine does not count. Steps are medians of
-{_STEPS}; a graph of more than {_LARGE_OPS:,} ops runs {_STEPS_IF_LARGE}.
+works, so the speed of this machine does not count. A step is the median of
+{_STEPS} runs, or of {_STEPS_IF_LARGE} for a graph of more than {_LARGE_OPS:,}
+ops.
 
 ## What this proves, and what it does not
 

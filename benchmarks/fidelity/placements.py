@@ -30,7 +30,7 @@ _MODULES = 10
 # Least number of placements. Random ones are added until it is reached.
 _LEAST = 40
 _AT_RANDOM = 'modules at random '
-# Placements that a step of the search draws.
+# Random placements that `further` draws at most.
 _DRAWS = 100
 # Share of the modules that a draw moves.
 _DISTURBED = .05
@@ -113,7 +113,10 @@ def _drawn(
     graph: op_graph.OpGraph, cluster: cluster_lib.Cluster, modules: np.ndarray,
     known: Mapping[str, placement_lib.Placement],
     rng: np.random.Generator) -> Iterator[tuple[str, placement_lib.Placement]]:
-  """Draws distinct placements of modules [G]. If few exist, disturbs them."""
+  """Yields random placements of whole modules, all distinct.
+
+  If a placement is known, some of its groups move, and it is tried again.
+  """
   seen = {placement.devices.tobytes() for placement in known.values()}
   number = sum(label.startswith(_AT_RANDOM) for label in known)
   for _ in range(_DRAWS):
@@ -189,7 +192,7 @@ def _metis(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
 def _searches(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
               starts: dict[str, np.ndarray],
               rng: np.random.Generator) -> dict[str, np.ndarray]:
-  """Hill climbing from the best start. Also returns states on the way."""
+  """Hill climbing from the best start. Also returns placements on the way."""
   prices = _prices(graph, simulator, np.stack(list(starts.values())))
   current = list(starts.values())[int(prices.argmin())]
   price, result = prices.min(), {}
@@ -216,7 +219,11 @@ def _prices(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
 
 def _allowed(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
              by_group: np.ndarray) -> np.ndarray:
-  """Returns devices [..., G] of places; a fixed group keeps its device."""
+  """Returns devices [..., G] for accelerators by number, int [..., G].
+
+  A group that may not be on its accelerator gets the first device that it may
+  have.
+  """
   allowed = constraints.allowed_devices(graph, cluster)
   devices = np.array(cluster.accelerators)[by_group]
   rows = np.arange(graph.num_groups)

@@ -104,8 +104,9 @@ def _orders(orders: Sequence[study.Ordered]) -> str:
             for name, own in _grouped(orders).items())
   ]
   lines += [
-      '', 'On some graphs control edges cost more than they bring. So without '
-      'two GPUs the plugin adds none, unless a user asks for an order.'
+      '', 'On some graphs control edges cost more than they bring. So with '
+      'fewer than two GPUs the plugin adds none, unless a user asks for an '
+      'order.'
   ] * any(o.measured > 1 for o in orders)
   return '\n'.join(lines)
 
@@ -190,9 +191,9 @@ and **measures** steps of the same placements, on {cluster.num_devices}
 TensorFlow servers pinned to one core each. Nothing was fitted to these
 placements:
 
-* A profile on these cores gives the seconds of ops, one op after the other.
-* Ping-pong between the servers gives the figures of the network.
-* A step that both cores run at once gives what they slow each other down.
+* A profile on these cores, of one op after the other, gives the seconds of ops.
+* Messages between the servers give latency and bandwidth of the network.
+* Steps on both cores at once show how much the cores slow each other down.
 
 {tables.as_markdown(agreement(rows))}
 
@@ -213,16 +214,16 @@ measured:
 Do control edges save what is predicted? These placements were predicted to save
 {study.ORDER_GAIN:.0%} of the step or more. Figures are steps with control edges
 over steps with TensorFlow's own order. `{graphs.FOR_ORDER[0]}` was made for
-this purpose: many ops wait together with the first op of a chain to the other
-worker.
+this purpose: many ops of one server are ready together with the first op of a
+chain, whose other ops are on the other server.
 
 {_orders(orders)}
 
 ## What this does not show
 
-This study has no GPU. It tests what waits for what, on devices that run one op
-and one transfer at a time, with measured seconds of ops. It does not test
-figures of GPU presets, copy engines, NVLink and PCIe, GPU memory, or several
-hosts. [How the simulator thinks](../../simulator.md#how-true-it-is) lists the
-other tests.
+This study has no GPU. It tests how ops and transfers wait for each other, on
+devices that run one op and one transfer at a time, with measured seconds of
+ops. It does not test figures of GPU presets, copy engines, NVLink and PCIe, GPU
+memory, or several hosts. [How the simulator
+thinks](../../simulator.md#how-true-it-is) lists the other tests.
 """

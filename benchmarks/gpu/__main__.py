@@ -41,7 +41,7 @@ from gdp_grappler import deadlines
 from gdp_grappler import files
 
 _BUDGET_S = 280.  # Seconds for all parts. A run is under five minutes.
-# Less than that is too short for a part.
+# A part does not begin if fewer seconds are left.
 _LEAST_S = 10.
 
 
@@ -91,8 +91,10 @@ def _parser() -> argparse.ArgumentParser:
                       metavar='WAY,...')
   parser.add_argument('--steps', type=int, default=20)
   parser.add_argument('--calibrate_s', type=float, default=28.)
-  parser.add_argument('--without_programs', action='store_true',
-                      help='neither gdp doctor nor gdp verify')
+  parser.add_argument(
+      '--without_programs', action='store_true',
+      help='run neither gdp doctor, gdp verify nor the model that no card holds'
+  )
   return parser
 
 
@@ -132,7 +134,7 @@ def _run(setting: parts_lib.Setting, programs: bool) -> list[str]:
   _finished(running, setting, left_out)
   if setting.device == 'GPU':
     _alone(parts_lib.streams(setting), setting, left_out)
-  if programs:  # It needs most of a card.
+  if programs:  # This part needs most of a card.
     _alone(parts_lib.too_big(setting), setting, left_out)
   _alone(parts_lib.one_card(setting), setting, left_out)
   return left_out

@@ -107,7 +107,8 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
       help='what --seconds are of: the processor, or all that pass')
   parser.add_argument(
       '--may_round', action='store_true',
-      help='let ops go where they are rounded otherwise, as the papers did')
+      help='let ops go to another kind of device even if they round '
+      'differently there, as the papers did')
   parser.add_argument('--work_dir', type=pathlib.Path,
                       default=pathlib.Path('build/paper'),
                       help='keeps what is finished')
@@ -195,31 +196,34 @@ def _head(arguments: argparse.Namespace) -> str:
   return (
       '# A table of the papers, made anew\n\nAll step times are **simulated**, '
       'first in, first out. What was published was measured, on other machines '
-      'and with another TensorFlow. A ratio is above 1 where the placer below '
-      f'the line is better. {_numbers(arguments.may_round)} '
+      'and with another TensorFlow. A ratio A / B divides the step or the '
+      'seconds of A by those of B: above 1, B is faster. '
+      f'{_numbers(arguments.may_round)} '
       f'{_seeds(arguments)} {_clock(arguments.clock)}{small}')
 
 
 def _seeds(arguments: argparse.Namespace) -> str:
   if arguments.seeds == 1:
-    return f'One seed, {arguments.seed}; one cell at a time.'
+    return f'One seed, {arguments.seed}; one placer on one task at a time.'
   return (f'{arguments.seeds} seeds from {arguments.seed}: geometric means, '
-          'with the least and the most; one cell at a time.')
+          'with the least and the most; one placer on one task at a time.')
 
 
 def _clock(clock: str) -> str:
   if clock == clocks.WALL:
-    return ('Seconds of searches are those that passed, so what else the '
-            'machine did counts.')
+    return ('Seconds of searches are those that passed, so other work of the '
+            'machine makes them longer.')
   return ('Seconds of searches are of the processor, on a machine that had '
           'other work: compare them within one page, by their ratios.')
 
 
 def _numbers(may_round: bool) -> str:
   if may_round:
-    return 'Ops might go where they are rounded otherwise (--may_round).'
-  return ('No op went to another kind of device than TensorFlow would put it '
-          'on if it were rounded otherwise there; those published might.')
+    return ('Ops might go to another kind of device even if they round '
+            'differently there (--may_round).')
+  return ('No op went to another kind of device, CPU or GPU, than TensorFlow '
+          'chooses, if it rounds differently there. Ops of published '
+          'placements may have.')
 
 
 if __name__ == '__main__':

@@ -119,7 +119,7 @@ class Part:
     return tuple(c.placer for c in self.columns if c.batch is None)
 
   def of(self, tasks: Sequence[str]) -> Part:
-    """Returns the part, and its batches, with some of the tasks alone.
+    """Returns the part with only some tasks, also in its batches.
 
     If columns become equal, the first of them stays.
 

@@ -15,7 +15,7 @@ _SIX = ('rnnlm-2@2xP100', 'gnmt-2@2xP100', 'transformer-xl-2@2xP100',
 _EIGHT = ('rnnlm-8@8xP100', 'gnmt-8@8xP100', 'transformer-xl-8@8xP100')
 _ONE, _SHOT, _TUNED = 'gdp_paper', 'gdp_one_shot', 'gdp_fine_tuned'
 _HUMAN, _HDP, _MOVES, _OURS = 'human_expert', 'hdp', 'gdp_policy', 'gdp'
-# `gdp_policy` without what its network learned before.
+# `gdp_policy` without its network: it learns from its own prices alone.
 _ALONE = 'gdp_policy_random'
 _NO_SUPERPOSITION = 'paper_no_superposition'
 _BATCH_OF_SIX = columns_lib.Batch(_SIX)
@@ -23,12 +23,12 @@ _BATCH_OF_ALL = columns_lib.Batch(_ALL)
 _HELD_OUT = columns_lib.Batch(_SIX, columns_lib.Scope.OTHERS)
 _SHIPPED = (
     f'`{_ONE}` is GDP-one. `{_SHOT}`, `{_TUNED}` and `{_MOVES}` use the '
-    f'weights that ship, which have seen drawn graphs alone; `{_OURS}` is the '
-    f'default placer. Zero-shot and fine-tuned placements (`{_SHOT}`, '
-    f'`{_TUNED}`) may be all ops on one device, where that is faster.')
-_TURNS = (f'A batch is one policy for all of its graphs, which take turns; '
-          f'each has as many iterations as `{_ONE}` of the same row, which had '
-          'the seconds.')
+    f'weights that ship, which learned random graphs alone; `{_OURS}` is the '
+    f'default placer. `{_SHOT}` and `{_TUNED}`, so also zero-shot and '
+    'fine-tuned placements, put all ops on one device if this is faster.')
+_TURNS = ('A *batch* of graphs trains one policy. The graphs take turns, and '
+          f'each has as many iterations as `{_ONE}` made on it in its time '
+          'limit.')
 
 _Ratio, _Column, _Part = columns_lib.Ratio, columns_lib.Column, columns_lib.Part
 
@@ -71,11 +71,11 @@ _TABLE_1 = _Part(
      *_sooner(_ALONE), *_over(_MOVES, _HUMAN, _HDP, _ONE), *_sooner(_MOVES),
      *_over(_OURS, _HUMAN, _HDP, _ONE), *_sooner(_OURS)),
     (_HDP, _ONE, _ALONE, _MOVES, _OURS),
-    'Published figures are of GO (NeurIPS 2020), by the same authors: the body '
-    "of GDP's own table is lost in what survives of it. Seconds of a search "
-    'are those until it was within 1 % of its own best placement, compilation '
-    f'included. `{_ALONE}` learns from the prices of the one graph alone, as '
-    f'GDP-one does. {_SHIPPED}')
+    'Published figures are from GO (NeurIPS 2020), by the same authors, '
+    "because the body of GDP's own table is missing in the copies that "
+    'survive. Seconds of a search are those until it was within 1 % of its own '
+    f'best placement, compilation included. `{_ALONE}` learns from the prices '
+    f'of the one graph alone, as GDP-one does. {_SHIPPED}')
 
 _TABLE_2 = _Part(
     "GDP's table 2: GDP-batch and GDP-one", _ALL,
@@ -93,8 +93,8 @@ _TABLE_2 = _Part(
      _Ratio('no superposition / fourteen', 'fourteen, no superposition',
             'batch of fourteen',
             published_mean=1.065), *_over(_MOVES, _ONE), *_over(_OURS, _ONE)),
-    said='GDP-batch is said to be faster than GDP-one by 7.6 % on '
-    'Transformer-XL, 15 % on WaveNet and 8 % on GNMT-8, a little slower on '
+    said='The paper: GDP-batch is faster than GDP-one by 7.6 % on '
+    'Transformer-XL, 15 % on WaveNet and 8 % on GNMT-8, and a little slower on '
     f'AmoebaNet. {_TURNS}')
 
 _FIGURE_2 = _Part(
@@ -111,11 +111,11 @@ _FIGURE_2 = _Part(
      _Ratio(f'search: GDP-one / {_MOVES}', _ONE, _MOVES,
             columns_lib.SEARCH), *_over(_OURS, _HUMAN, _HDP, _ONE)),
     (_HDP, _ONE, 'fine-tuned', _TUNED, _MOVES),
-    'Fine-tuned, fewer than 50 steps in less than a minute, GDP is said to '
-    'beat both human and HDP on all six and to be a little slower than '
-    'GDP-one; zero-shot it is said to be slightly better than both. Zero-shot '
-    'and fine-tuned are a policy that learned the graphs of the other five '
-    f'families in one batch. {_TURNS} {_SHIPPED}')
+    'The paper: after fine-tuning of fewer than 50 steps in less than a '
+    'minute, GDP beats both human and HDP on all six graphs, and is a little '
+    'slower than GDP-one; zero-shot, it is slightly better than human and HDP. '
+    'In the columns `zero-shot` and `fine-tuned`, the policy learned the '
+    f'graphs of the other five families in one batch. {_TURNS} {_SHIPPED}')
 
 _FIGURE_3 = _Part(
     "GDP's figure 3: without attention, without superposition", _SIX,
@@ -130,10 +130,11 @@ _FIGURE_3 = _Part(
             published_mean=1.18),
      _Ratio('no superposition / all', 'no superposition', 'as many iterations'),
      _Ratio('no GraphSAGE / all', 'no GraphSAGE', 'as many iterations')),
-    said='Without attention steps are said to be 18 % longer; without '
-    'superposition 6.5 %, in a batch (table 2); GraphSAGE was not switched '
-    f'off. All of these have as many iterations as `{_ONE}` made in its '
-    'seconds, and anneal by them.')
+    said='The paper: steps are 18 % longer without attention, and, in a batch '
+    '(table 2), 6.5 % longer without superposition; there is no result without '
+    'GraphSAGE. All columns but the first have as many iterations as '
+    f'`{_ONE}` made in its time limit, and their learning rate and temperature '
+    'fall with the iterations, not with time.')
 
 _FIGURE_4 = _Part(
     "GDP's figure 4: learned before, then fine-tuned", _SIX,
@@ -153,10 +154,11 @@ _FIGURE_4 = _Part(
      _Ratio(f'search: GDP-one / {_MOVES}', _ONE, _MOVES,
             columns_lib.SEARCH), *_over(_OURS, _ONE)),
     (_ONE, 'with the graph', 'without its family', _TUNED, _MOVES),
-    'Steps are said to be 5 % shorter and the search 86 % (7.1x), with the '
-    'graph among those learned before. The batch learned all six graphs, or '
-    'those of the other five families; then fewer than 50 steps of '
-    f'fine-tuning. {_TURNS} {_SHIPPED}')
+    'The paper: if the policy has learned the graph before, steps are 5 % '
+    'shorter than those of GDP-one, and the search is 86 % shorter (7.1x). '
+    'Here the policy learned a batch of all six graphs, or of those of the '
+    'other five families, and then had fewer than 50 steps of fine-tuning. '
+    f'{_TURNS} {_SHIPPED}')
 
 _HDP_TABLE = _Part(
     "HDP's table 1", tuple(published.HDP),
@@ -179,9 +181,9 @@ _EIGHT_GPUS = _Part(
      _Ratio('HDP / fine-tuned', _HDP, _TUNED, published_mean=1.18),
      *_over(_MOVES, _HUMAN, _HDP), *_over(_OURS, _HUMAN, _HDP)),
     (_HDP, _ONE, _TUNED, _MOVES),
-    'SGDP is said to be 20 % faster than the human expert and 18 % than HDP '
-    'over its tasks, and the first to beat the expert on RNNLM-8 and GNMT-8. '
-    f'{_SHIPPED}')
+    'The paper: SGDP is 20 % faster than the human expert and 18 % faster than '
+    'HDP over its tasks, and the first placer to beat the expert on RNNLM-8 '
+    f'and GNMT-8. {_SHIPPED}')
 
 PARTS = {
     'table1': _TABLE_1,

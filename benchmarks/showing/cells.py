@@ -56,7 +56,7 @@ def _outputs(source: str, title: str, names: dict[str,
 
 def _value(source: str, title: str, names: dict[str, Any]) -> Any:
   """Runs a cell, and returns the value of its last expression, or None."""
-  # AutoGraph reads sources from there, as it does under IPython.
+  # AutoGraph reads the source of a cell from `linecache`, as under IPython.
   linecache.cache[title] = (len(source), None, source.splitlines(True), title)
   body = ast.parse(source, title).body
   last = body.pop() if body and isinstance(body[-1], ast.Expr) else None

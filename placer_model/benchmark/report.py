@@ -17,8 +17,9 @@ _TABLES = {'all': tables.everything, 'means': tables.means}
 _TITLES = {
     'all': 'Every figure of every cell', 'means': 'Geometric means over tasks'
 }
-_KINDS = (' A portfolio is the best by price of many proposals, by whatever '
-          'method it is named after; "published" is that method alone.')
+_KINDS = (' A portfolio makes many placements by variants of the method in its '
+          'name, and returns the one with the best price; "published" is the '
+          'method alone.')
 _MEANS = ('Geometric means over tasks; the number of tasks is in parentheses. '
           'OOM counts placements that exceed a memory.' + _KINDS)
 _NOTES = {
@@ -118,8 +119,10 @@ def _kind(settings: settings_lib.Settings) -> str:
                                                         * settings.simulated)
   small = (', workloads are **small variants** (@tiny), which say nothing '
            'about the full ones' if settings.quick else '')
-  return (f'{kind}{small}. A speed-up is the other step over ours, first in, '
-          'first out, as TensorFlow runs ready ops.')
+  return (
+      f'{kind}{small}. A speed-up divides the step of the placer in the '
+      "column's title by the step of the row. Steps run ready ops first in, "
+      'first out, as TensorFlow does.')
 
 
 def _how(settings: settings_lib.Settings, tasks: Sequence[tables.Task]) -> str:
@@ -137,9 +140,10 @@ def _how(settings: settings_lib.Settings, tasks: Sequence[tables.Task]) -> str:
     jobs = (f'{side_by_side} cells ran side by side: they shared the cores, '
             'so seconds of searches are longer than alone, and a search with a '
             'time budget got less far.')
-  numbers = ('Ops might go where they are rounded otherwise (may_round).'
-             if settings.may_round else
-             'No op went where it is rounded otherwise.')
+  numbers = ('Ops might go to another type of device even if they round '
+             'differently there (may_round).' if settings.may_round else
+             'No op went to another type of device if it rounds differently '
+             'there.')
   shared = ('' if settings.simulated else
             f' Cells with equal placements share one {settings.reward} step.')
   return (f'Seed {settings.seed}; {budget}. {numbers} {jobs}{shared} Versions '
@@ -202,9 +206,9 @@ def _bound(tasks: Sequence[dict[str, Any]]) -> str:
   if any(v.needs_several is not None for v in verdicts):
     several = [v for v in verdicts if v.needs_several]
     lines.append(f'* No accelerator holds the graph alone: {_names(several)}.')
-  return ('What lasts 90 % of the step of the best placement limits it: the '
-          'longest path with its transfers, one link, one device, or one '
-          "device with the host's dispatch for it.\n\n" + '\n'.join(lines))
+  return ('A path with its transfers, a link, a device, or a device with the '
+          "host's dispatch for it that is busy for 90 % of the step limits the "
+          'best placement.\n\n' + '\n'.join(lines))
 
 
 def _names(verdicts: Sequence[headroom.Verdict]) -> str:

@@ -354,7 +354,7 @@ def test_bad_input_is_one_line(finished, why):
 
 @pytest.mark.parametrize('flags, said', [
     ([], 'No op went to another kind of device'),
-    (['--may_round'], 'Ops might go where they are rounded otherwise'),
+    (['--may_round'], 'even if they round differently there (--may_round)'),
     ([], 'Seconds of searches are of the processor'),
     (['--clock=wall'], 'Seconds of searches are those that passed'),
     (['--seeds=3', '--seed=2'], '3 seeds from 2: geometric means'),

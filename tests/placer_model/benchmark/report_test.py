@@ -73,8 +73,8 @@ def test_results_of_a_version_with_other_placers_are_written(tmp_path):
 
 
 def test_the_index_says_whether_ops_might_round():
-  assert 'No op went where it is rounded otherwise.' in _index()
-  assert 'rounded otherwise (may_round)' in _index(may_round=True)
+  assert 'if it rounds differently there.' in _index()
+  assert 'differently there (may_round).' in _index(may_round=True)
 
 
 def test_results_of_before_the_rule_might_round():
@@ -127,7 +127,7 @@ def test_dispatch_by_the_host_is_no_waiting():
   }
   text = _index([bench_results.task(metis=_CELL(limits=limits))])
   assert "* By the host's dispatch for one device: net@2xP100." in text
-  assert "or one device with the host's dispatch for it." in text
+  assert "or a device with the host's dispatch for it" in text
 
 
 def test_only_files_that_are_there_are_listed():
