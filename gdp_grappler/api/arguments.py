@@ -77,12 +77,9 @@ def check_policy(placer: str, policy: Any) -> None:
   Raises:
     GdpError: the placer uses no network, or there is no such placer.
   """
-  needs = registry.get(placer).needs
-  if policy is not None and placer_table.Need.POLICY not in needs:
-    raise errors.GdpError(
-        f'The placer "{placer}" uses no network. Leave '
-        f'{spelling.argument("policy")} out, or choose a placer with a '
-        'network, such as gdp, gdp_policy or gdp_one_shot.')
+  name = registry.get(placer).name
+  if policy is not None:
+    placer_table.check_uses_policy(name)
 
 
 def check_order(order: Any) -> None:

@@ -13,6 +13,8 @@ import pathlib
 import tomllib
 from typing import Any, Mapping
 
+from gdp_grappler import errors
+from gdp_grappler import spelling
 from gdp_grappler.placers.policy import shipped_policy
 
 # Table of the placers of this package.
@@ -87,6 +89,19 @@ def table() -> Mapping[str, Entry]:
   folder = shipped_policy.folder()
   paths = [_OWN, *(folder / name / _OWN.name for name in _TRAINERS if folder)]
   return {entry.name: entry for path in paths for entry in _read(path).values()}
+
+
+def check_uses_policy(name: str) -> None:
+  """Checks that a placer of the table takes a network.
+
+  Raises:
+    GdpError: it takes none.
+  """
+  if Need.POLICY not in table()[name].needs:
+    raise errors.GdpError(
+        f'The placer "{name}" uses no network. Leave '
+        f'{spelling.argument("policy")} out, or choose a placer with a '
+        'network, such as gdp, gdp_policy or gdp_one_shot.')
 
 
 def _read(path: pathlib.Path) -> dict[str, Entry]:

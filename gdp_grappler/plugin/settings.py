@@ -169,7 +169,11 @@ def from_option(value: Any) -> Settings | None:
     raise ValueError(
         f"'gdp_placement' is {value!r}; valid are True, False and a dict with "
         f'any of {_quoted(_FIELDS)}.')
-  return Settings(**{key: _checked(key, item) for key, item in value.items()})
+  settings = Settings(
+      **{key: _checked(key, item) for key, item in value.items()})
+  if settings.policy is not None:
+    _check_policy(settings.placer, os.path.abspath(settings.policy))
+  return settings
 
 
 def from_text(text: str) -> Any:
@@ -228,21 +232,16 @@ def _text_or_none(key: str, value: Any) -> str | None:
   return text
 
 
-def _policy(key: str, value: Any) -> str | None:
-  text = _text_or_none(key, value)
-  if text is not None:
-    _check_policy(key, os.path.abspath(text))
-  return text
-
-
 @functools.cache  # The value is read whenever TensorFlow makes a function.
-def _check_policy(key: str, folder: str) -> None:
+def _check_policy(placer: str, folder: str) -> None:
   # Imported when needed: most programs never name a policy.
+  from gdp_grappler.placers import placer_table
   from gdp_grappler.placers.policy import named_policy
   try:
+    placer_table.check_uses_policy(placer)
     named_policy.read(folder)
   except errors.GdpError as error:
-    raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
+    raise ValueError(f"'gdp_placement' has a wrong policy: {error}") from error
 
 
 def _plan(key: str, value: Any) -> Any:
@@ -360,7 +359,7 @@ def _seconds(key: str, value: Any) -> float:
 
 
 _CHECKS = {
-    'policy': _policy,
+    'policy': _text_or_none,
     'placer': _placer,
     'keep_best': _switch,
     'mode': _one_of(MODES),

@@ -19,7 +19,7 @@ def test_switches():
 
 def test_every_field_is_taken():
   values = {
-      'policy': str(shipped_policy.shipped_policy()), 'placer': 'random',
+      'policy': str(shipped_policy.shipped_policy()), 'placer': 'gdp_policy',
       'keep_best': False, 'mode': 'report', 'cluster': '2xP100', 'seed': 3,
       'time_budget_s': 2, 'min_ops': 0, 'order': 'critical_path',
       'plan': 'p.json', 'profile': 'q.json'
@@ -53,6 +53,13 @@ def test_a_policy_is_read_once(monkeypatch):
   settings.from_option({'policy': folder})
   monkeypatch.setattr(named_policy, 'read', pytest.fail)
   assert settings.from_option({'policy': folder}).policy == folder
+
+
+def test_a_policy_for_a_placer_without_a_network_is_told():
+  """Once the placer ignored the policy, without a word."""
+  folder = str(shipped_policy.shipped_policy())
+  with pytest.raises(ValueError, match='"metis" uses no network'):
+    settings.from_option({'placer': 'metis', 'policy': folder})
 
 
 @pytest.mark.parametrize('entry',
