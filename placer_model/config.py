@@ -129,16 +129,20 @@ _MAY_BE_ZERO = ('graph_layers', 'transformer_layers', 'positions', 'places',
                 'seed')
 _WANTED = {int: 'an integer', float: 'a number from 0', bool: 'true or false'}
 
-# Fields of earlier versions. With these values a network was as it is now.
+# Fields of earlier versions, and the values with which those versions built the
+# network that this version always builds.
 _FORMER = {'max_neighbors': 0}
 
 
 def known_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-  """Returns fields of a configuration without those that do not matter now.
+  """Returns the fields without those that changed nothing.
+
+  A field of earlier versions is removed if its value is that in `_FORMER`. With
+  another value it remains, because this version cannot build that network.
 
   Args:
     fields: Values of fields by name, as an earlier version may have written
-      them. Former fields with a value that the network no longer takes remain.
+      them.
   """
   return {
       name: value for name, value in dict(fields).items()

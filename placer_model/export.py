@@ -243,7 +243,8 @@ def _verify(policy: Policy, config: config_lib.PlacerConfig,
   size = config.segment_length + 37
   features = random_features(size, 3 * size, 3, seed=config.seed)
   try:
-    # The policy needs no Keras. A user's choice of Keras 2 would be imported.
+    # The policy needs no Keras. With TF_USE_LEGACY_KERAS, TensorFlow would
+    # import Keras 2.
     found = calls.call(_LOADER, str(directory), features, timeout_s=_TIMEOUT_S,
                        environment={environment.LEGACY_KERAS: ''})
   except calls.CallError as error:

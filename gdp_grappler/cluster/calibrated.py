@@ -22,8 +22,8 @@ def applied(cluster: cluster_lib.Cluster,
             names: Collection[str] | None = None) -> cluster_lib.Cluster:
   """The cluster with a calibration of some of its devices.
 
-  It replaces an earlier calibration of these devices. But links keep the
-  earlier measured rate if the new calibration has none.
+  The calibration replaces an earlier one of these devices. But a link keeps its
+  earlier measured rate if the new calibration has no rate for the link.
 
   Args:
     cluster: Cluster with figures that are assumed or of another calibration.
@@ -105,7 +105,7 @@ def _names_of_card(cluster: cluster_lib.Cluster,
 
 def _rates(
     card: cluster_lib.Device | device_figures.Card) -> tuple[float, float]:
-  """Rates that tell cards apart. H100 and H200 differ in the second one."""
+  """Rates that tell cards apart. H100 and H200 differ only in bandwidth."""
   return card.peak_flops, card.bandwidth_bytes_per_s
 
 
@@ -118,7 +118,8 @@ def _device(device: cluster_lib.Device,
         device, launch_s=launch_s)
   launching_s = figure('launching_op_s')
   found: dict[str, float | None] = {
-      # The cost model has TensorFlow's work beyond a bare launch.
+      # The measured seconds contain a bare launch and further work of the host
+      # for the op. The cost model adds the further work (`host_work`).
       'dispatch_s':
           None if launching_s is None else min(device.dispatch_s, launching_s),
       'visit_s':

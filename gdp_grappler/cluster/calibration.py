@@ -128,7 +128,7 @@ class Calibration:
 
   @property
   def left_out_for_time(self) -> tuple[str, ...]:
-    """Lines about steps with which a later calibration would continue."""
+    """Lines about steps for which no time was left."""
     return tuple(why for why in self.left_out if why.endswith(NO_TIME))
 
   def fields(self) -> dict[str, Any]:

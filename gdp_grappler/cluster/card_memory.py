@@ -7,8 +7,8 @@ the rest: "Created device ... GPU:0 with 13757 MB memory", where MB means MiB.
 
 from __future__ import annotations
 
-# Share of the allocatable memory that plans leave free. A part of it is in use.
-# The rest are gaps between tensors, too small for the next large tensor.
+# Share of the allocatable memory that plans leave free, because TensorFlow's
+# allocator loses memory to gaps between tensors, too small for a large tensor.
 # With this share the emulated steps of RNNLM-2 and GNMT-2 run, and with .1 they
 # do not. Transformer-XL-2 needs a larger share, but its step fills no card
 # (docs/too_big.md).

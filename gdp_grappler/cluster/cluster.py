@@ -39,7 +39,8 @@ class Device:
       a process. Logical GPUs of one card have different values; see `card`.
     memory: Devices with the same value share one memory.
     slots: Number of ops that run in parallel: 1 for the compute stream of a
-      GPU, the width of the thread pool for a host. Rates above are per slot.
+      GPU, 2 or more for most CPUs (`device_figures.SLOTS_PER_SOCKET`). Rates
+      above are per slot.
     copy_s: Seconds of compute for each transfer or message that the device
       sends or receives; 0 if it has copy engines.
     copy_bytes_per_s: Rate at which its compute moves the bytes of transfers;

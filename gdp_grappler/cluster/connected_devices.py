@@ -34,7 +34,8 @@ def local_cluster(names: Sequence[str] = ()) -> cluster_lib.Cluster:
   tasks = set(map(task_of, known))
   own = own_task()
   if len(tasks) <= 1:
-    # Also in a server, because a server does not know its name in the cluster.
+    # Also if this one task is not `own`: a server does not know its name in the
+    # cluster.
     return local_devices.local_cluster(names)
   if own not in tasks:
     return remote_devices.of_names(known)

@@ -16,11 +16,11 @@ def allowed_devices(graph: op_graph.OpGraph,
                     cluster: cluster_lib.Cluster) -> np.ndarray:
   """bool [G, D], the devices that suit every op of a group.
 
-  If the cluster lacks the device of a pin, the pin means the first device of
-  its type, if possible of its task, unless the user set the pin. Float
-  arithmetic stays on the type of device on which its numbers stay the same. If
-  the group may have no such device, the rule for numbers does not hold for the
-  group.
+  If the user did not set a pin, and the cluster lacks its device, the op may
+  have the first device of the same type, if possible of the same task. Unless
+  the graph `may_round`, an op stays on types of devices on which it computes
+  the same numbers as without a placement. This rule does not hold for a group
+  for which it leaves no device.
 
   Raises:
     InfeasiblePlacementError: some group has no device, or a user's pin names
@@ -42,8 +42,8 @@ def suitable_devices(graph: op_graph.OpGraph,
                      cluster: cluster_lib.Cluster) -> np.ndarray:
   """bool [N, D], the devices that suit each op.
 
-  The kernels, the pin and the numbers of the op count. The demands of other ops
-  of the group do not.
+  The function looks at the op's own kernels, its own pin and the rounding of
+  its own numbers, and ignores the demands of other ops of the group.
 
   Raises:
     InfeasiblePlacementError: a user's pin names a device that the cluster
@@ -53,7 +53,8 @@ def suitable_devices(graph: op_graph.OpGraph,
   same = _same_numbers(graph, cluster)
   if same is None:
     return by_op
-  # The rule for numbers holds for groups to which it leaves a device.
+  # As in `allowed_devices`, the rule for numbers holds for groups to which it
+  # leaves a device.
   ruled = np.asarray(_all_of_groups(graph, by_op & same).any(axis=1))
   return by_op & (same | ~ruled[graph.groups][:, None])
 

@@ -102,7 +102,7 @@ class Card:
     peers: NVLink or Infinity Fabric. None means PCIe alone.
     through_host: Whether copies from card to card over PCIe go through the
       host, because the driver refuses direct copies.
-    own_way: Whether the card shares its link to the processor with no other.
+    own_way: Whether the card has a link to the processor for itself alone.
     launch_s: Seconds of the smallest kernel.
   """
 

@@ -1,7 +1,8 @@
 """What plans say about tables: devices of whole tables, and numbers of parts.
 
-A table that a map of layers puts on a device as a whole is not made in parts. A
-plan of ops only fits a program that has the same tables in the same parts.
+A table is the weight of an Embedding or Dense layer, which may be made in
+parts. A table that a map of layers puts on a device as a whole is not made in
+parts. A plan of ops only fits a program with the same tables in the same parts.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ def layers(
 def parts_in_plan(plan: plan_lib.Plan, path: str) -> int:
   """Returns the number of parts of a table in a plan; 0 if it is not in parts.
 
-  Scopes around a table may be unknown, in the plan or in the path. 0 also means
-  that tables with different numbers of parts match the path.
+  The plan's name of the table, or the path, may lack outer scopes. So several
+  tables may match. If their numbers of parts differ, the result is 0.
 
   Args:
     plan: The plan.
@@ -61,8 +62,8 @@ def has_whole(plan: plan_lib.Plan, path: str) -> bool:
   """Whether a plan has ops of a layer, but not its table in parts.
 
   Args:
-    plan: The plan. One that does not say which tables are in parts is of an
-      earlier version.
+    plan: The plan. The result is False for a plan of an earlier version, which
+      does not say which tables are in parts.
     path: Scopes and name of the table.
   """
   layer = path.rpartition('/')[0] or path
@@ -79,8 +80,8 @@ def of_variables(entries: plan_lib.Layers,
   """Returns the device that a map gives to each variable; '' for none.
 
   A map that names a part, as 'words/embeddings_part_0', is for a table in
-  parts. So it gives no device to the whole variable. '*_part_0'
-  names no table.
+  parts. So the map gives no device to the whole variable. A pattern such as
+  '*_part_0', with wildcards in all its names, names no table.
 
   Args:
     entries: Pairs of a pattern and a device.

@@ -13,7 +13,7 @@ other pattern matches.
 
 A name with wildcards is meant for layers. But it may match an op, or a scope
 inside a layer: 'a*' matches the op 'add', and the scope 'add_grad' of a loop.
-At such a match, other patterns with as many names come first.
+Such a match ranks below other matches of patterns with as many names.
 
 TensorFlow numbers scopes that are opened again, and Keras 3 opens the scope of
 a layer twice. So layers `dense` and `dense_1` get the scopes 'dense_1' and
@@ -84,10 +84,10 @@ class Matches:
 
   @functools.cached_property
   def _winners(self) -> dict[str, str]:
-    """For each pattern used for no op, the one used for most of its ops.
+    """Patterns that hold for no op, each with the pattern that overrules it.
 
-    The value is '' for a pattern that matches no op. Each pattern takes a pass
-    over the graph.
+    The value is the pattern that holds for most of the ops that the key
+    matches; '' if the key matches no op. Each key takes a pass over the graph.
     """
     found = np.where(self.only_default, -1, self.patterns)
     used = set(found.tolist())

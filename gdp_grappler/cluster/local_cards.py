@@ -137,7 +137,8 @@ def figures(name: str, facts: nvml.CardFacts, index: int | None,
   brick = (known.peers.brick_bytes_per_s
            if known.peers else device_figures.NVLINK_BYTES_PER_S)
   threads = multiprocessors.resident_threads(known.name)
-  # The rates of a card are multiples of its own peak, on units for matrices.
+  # `of_card` has multiples of the peak in the table. For another peak, which
+  # follows from clocks, `of_capability` has the multiples.
   if known.peak_flops == device_figures.CARDS[known.name].peak_flops:
     rates = type_rates.of_card(known.name)
   else:

@@ -302,7 +302,7 @@ def _between(source: local_cards.Card,
 
 def _switch(card: local_cards.Card) -> str:
   """The name of a card's PCIe switch, the same for all cards behind it."""
-  assert card.index is not None  # NVML knows it if it knows neighbours.
+  assert card.index is not None  # NVML lists a card with known neighbours.
   return f'PCIe switch of card {min(card.index, *card.facts.switch_neighbours)}'
 
 

@@ -238,7 +238,7 @@ def _device(at: str, named: device_properties_pb2.NamedDevice,
       device_figures.CPU_LAUNCH_S if is_cpu else device_figures.GPU_LAUNCH_S)
   if not is_cpu:
     card = device_figures.card_of(properties.model)
-    if capability:  # The rates of a card are multiples of its own peak.
+    if capability:  # The peak follows from clocks, not from a data sheet.
       rates = type_rates.of_capability(capability)
     else:
       rates = type_rates.of_card(card.name) if card else {}

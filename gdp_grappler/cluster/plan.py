@@ -92,7 +92,7 @@ class Plan:
 
 
 def digest(graph: op_graph.OpGraph, placement: placement_lib.Placement) -> str:
-  """Hex digits that differ for placements with different plan files."""
+  """Digest of the graph's name, the cluster, the devices and the priorities."""
   priorities = placement.priorities
   return digests.of({
       'graph': graph.name,

@@ -44,8 +44,9 @@ def with_rules(step: op_graph.OpGraph,
   allowed, same = (choices.of_all(by_op, whole.groups,
                                   whole.num_groups)[whole.groups[rows]]
                    for by_op in (whole.allowed_types, whole.same_numbers))
-  # If an initializer and an update keep their numbers on different devices, the
-  # rule of the step holds.
+  # The ops of a group may have no type of device in common on which all compute
+  # the same numbers, such as an initializer and an update. Then only the step's
+  # own rules for numbers hold.
   same = np.where(same.any(axis=1, keepdims=True), same, step.same_numbers)
   _, groups = np.unique(whole.groups[rows], return_inverse=True)
   pins, user_pins = list(step.pins), step.user_pins.copy()

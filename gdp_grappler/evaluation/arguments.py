@@ -22,7 +22,8 @@ def check_cluster(placement: placement_lib.Placement,
   Raises:
     ValueError: the placement is on another cluster.
   """
-  # A comparison of clusters takes long. Most are the same object.
+  # Comparing the fields of two clusters takes long. Most placements have the
+  # evaluator's own cluster object.
   if placement.cluster is not cluster and placement.cluster != cluster:
     raise ValueError(f'The placement is on cluster "{placement.cluster.name}", '
                      f'the {evaluator} is for "{cluster.name}".')

@@ -64,8 +64,8 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
     settings: Settings of the run.
     name: Name of the placer.
     simulator: Simulator of the task's cluster, with the task's cost model.
-    plan_path: File for the placement. Control edges that are predicted to pay
-      get the file `ordered_plan` of it.
+    plan_path: File for the placement. If control edges are predicted to pay,
+      the ordered placement gets the file `ordered_plan(plan_path)`.
 
   Returns:
     The fields of the cell's record.
@@ -176,8 +176,8 @@ def _in_time(evaluator: evaluator_lib.Evaluator,
              budget_s: float | None) -> evaluator_lib.Evaluator:
   """Returns an evaluator that stops a search after its time budget.
 
-  It is for searches that do not look at the clock, and only if each price is a
-  measured or emulated step.
+  Some searches do not look at the clock. With measured or emulated steps they
+  would exceed their budget. Simulated prices are never refused.
   """
   if evaluator.simulated:
     return evaluator
@@ -254,8 +254,7 @@ def _ordered(
 ) -> tuple[evaluator_lib.Evaluation, placement_lib.Placement | None]:
   """Returns the step with control edges, and the placement that has them.
 
-  If no edges are predicted to pay, these are the step first in, first out, and
-  None.
+  If no edges are predicted to pay, it returns the step without edges, and None.
   """
   order = control_edges.control_edges(graph, to_order, simulator)
   if not len(order.control_edges):

@@ -165,7 +165,7 @@ def _cell(value: object) -> str:
     return _with({**step, **_FIGURES})(value) or _peaks(value)
   if status in (cell_lib.INFEASIBLE, cell_lib.FAILED):
     return _with({'message': _words})(value)
-  return '/status is none that there is'
+  return '/status is unknown'
 
 
 def _task(value: Any) -> str:
@@ -175,7 +175,7 @@ def _task(value: Any) -> str:
   # If a bound is known, each cell must say what limits its placement.
   if any('limits' in cell and cell['limits'] is None
          for cell in value['cells'].values()):
-    return '/lower_bound_s is known, and not what a cell is limited by'
+    return '/lower_bound_s is known, but a cell has no limits'
   return _with({'critical_path_s': _number, 'work_s': _number})(value)
 
 

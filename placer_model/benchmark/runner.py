@@ -292,7 +292,8 @@ class _Bench:
                    cells: dict[str, Any]) -> None:
     """Gives cells with equal placements the steps of the first of them.
 
-    Two runs of a placement differ, and one of two equal placers would lead.
+    Two measurements of one placement differ. So chance would rank one of two
+    placers with equal placements above the other.
     """
     fifo: dict[frozenset[tuple[str, str]], dict[str, Any]] = {}
     ordered: dict[bytes | str, dict[str, Any]] = {}

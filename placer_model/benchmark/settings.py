@@ -117,7 +117,8 @@ class Settings:
   def from_json(cls, fields: Mapping[str, Any]) -> Settings:
     """Returns settings from `to_json`, with the default timeout of cells.
 
-    Results from before `may_round` existed allowed it.
+    In results of versions without `may_round`, ops could always move to devices
+    that round differently.
     """
     return cls(**{'may_round': True, **fields})
 

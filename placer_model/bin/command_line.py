@@ -190,7 +190,7 @@ def _text(value: object) -> str:
 
 
 def make_repeatable(tf: types.ModuleType) -> None:
-  """Prepares TensorFlow for a training that --seed repeats.
+  """Makes TensorFlow give the same training again for the same --seed.
 
   Args:
     tf: The module `tensorflow`, which few commands import.

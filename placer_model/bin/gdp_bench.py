@@ -44,8 +44,8 @@ _OUT_DIR = flags.DEFINE_string(
     'out_dir', None, 'Where tables, pictures, plans and results.json.gz '
     'go. Cells that are already there are kept.')
 _REPORT = flags.DEFINE_string(
-    'report', None, 'A results.json.gz: only write its tables and pictures '
-    'again.')
+    'report', None, 'A results.json.gz whose tables and pictures are written '
+    'again; no cell runs.')
 _QUICK = flags.DEFINE_boolean(
     'quick', False, 'Small variants of the workloads, and searches of 2 s.')
 _REWARD = flags.DEFINE_enum(
@@ -53,8 +53,9 @@ _REWARD = flags.DEFINE_enum(
     'Price placements by simulation, or run them: on the devices of this '
     'machine or on --local_workers, or on emulated GPUs.')
 _TIME_BUDGET_S = flags.DEFINE_float(
-    'time_budget_s', None, 'Seconds for each search; by default as much as '
-    'each needs, with --quick 2 for those that do not learn.', lower_bound=0)
+    'time_budget_s', None, 'Seconds for each search. By default a search ends '
+    'by limits of its own; with --quick, after 2 s if its placer does not '
+    'learn.', lower_bound=0)
 _CELL_TIMEOUT_S = flags.DEFINE_float(
     'cell_timeout_s', None, 'A cell that takes longer has failed; by default '
     '15 minutes, 2 with --quick, 6 hours for those that learn, and the budget '
@@ -65,8 +66,8 @@ _JOBS = flags.DEFINE_integer(
     'far.', lower_bound=1)
 _CLOCK = flags.DEFINE_enum(
     'clock', clocks.WALL, list(clocks.CLOCKS),
-    'Measures the seconds of searches: what passes, or what a search and its '
-    'processes spend on processors, whatever else the machine does.')
+    'Measures the seconds of searches: the time that passes, or the processor '
+    'time of a search and its processes, whatever else the machine does.')
 _JSON = flags.DEFINE_boolean('json', False, 'Print all results as JSON.')
 _LINE = command_line.CommandLine(
     'gdp_bench', __doc__,

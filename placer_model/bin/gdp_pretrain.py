@@ -38,12 +38,13 @@ _CONFIG = flags.DEFINE_string(
     'config', 'small', "Sizes of the run: 'small' for minutes, or 'full' for "
     'the weights that ship, in less than an hour on two cores.')
 _NETWORK = flags.DEFINE_enum(
-    'network', 'moves', ['moves', 'placer'], 'What learns: the network that '
-    'chooses moves of searches, or the one that says placements.')
+    'network', 'moves', ['moves', 'placer'], 'Network that learns: the one '
+    'that chooses moves of searches, or the one that places a graph in one '
+    'forward pass.')
 _ROUNDS = flags.DEFINE_integer(
-    'rounds', None, 'Rounds of drawing, searching and learning, in all; the '
-    'config says how many if this does not. The learning rate of the placer '
-    'network falls over all of them.', lower_bound=1)
+    'rounds', None, 'Rounds of drawing, searching and learning, in all; by '
+    'default as many as the config says. The learning rate of the placer '
+    'network falls until the last of them.', lower_bound=1)
 _TIME_BUDGET_S = flags.DEFINE_float('time_budget_s', None,
                                     'Seconds after which no round begins.',
                                     lower_bound=0)

@@ -39,15 +39,15 @@ _GRAPH = flags.DEFINE_string('graph', None,
                              help_texts.sentence(help_texts.GRAPH))
 _CLUSTER = flags.DEFINE_string(
     'cluster', None, f'{help_texts.sentence(help_texts.CLUSTER)} With --target '
-    'or --local_workers the devices found there unless given.')
+    'or --local_workers, by default the devices found there.')
 _GRAPHS = flags.DEFINE_string(
     'graphs', None, 'Instead of --graph: graphs that one network learns, as '
     'NAME[@CLUSTER], separated by commas, or a file FILE.txt with one in each '
     'line.')
 _CLUSTERS = flags.DEFINE_string(
-    'clusters', None, 'Where those of --graphs run that name no cluster, on '
-    'each of these, separated by commas; unless given, workloads run on the '
-    "papers' clusters.")
+    'clusters', None, 'Clusters, separated by commas. Each graph of --graphs '
+    'that names no cluster runs on each of them; by default, workloads run on '
+    "the papers' clusters.")
 _REWARD = flags.DEFINE_enum(
     'reward', rewards.SIMULATED, list(rewards.ALL),
     'Price placements by simulation, or run them: on the devices of this '
@@ -59,18 +59,18 @@ _MODEL_DIR = flags.DEFINE_string(
     'model_dir', None, 'Where checkpoints, plans, results.json and the trained '
     'network (folder policy) go. A run that is already there is continued.')
 _ITERATIONS = flags.DEFINE_integer(
-    'iterations', None, 'Rounds of rollouts and updates; the config says how '
-    'many if this does not.', lower_bound=0)
+    'iterations', None, 'Rounds of rollouts and updates; by default as many '
+    'as the config says.', lower_bound=0)
 _TIME_BUDGET_S = flags.DEFINE_float(
-    'time_budget_s', None, 'Seconds for all of it, start and export included. '
-    'With --network=one_shot learning ends some 20 s before, more where '
-    'programs start slowly.', lower_bound=0)
+    'time_budget_s', None, 'Seconds for the whole run, start and export '
+    'included. With --network=one_shot learning ends some 20 s earlier, or '
+    'more if programs start slowly here.', lower_bound=0)
 _ROLLOUTS = flags.DEFINE_integer(
     'rollouts', None, 'Placements sampled per iteration; with '
     '--network=moves, moves that are priced.', lower_bound=1)
 _CONFIG = flags.DEFINE_string(
     'config', 'default',
-    "Sizes and levers: 'default', 'gdp_one' for the paper's "
+    "Sizes and switches: 'default', 'gdp_one' for the paper's "
     'method without search and imitation, or its ablations paper_no_attention, '
     'paper_no_superposition and paper_no_graphsage.')
 _NETWORK = flags.DEFINE_enum(
@@ -78,7 +78,7 @@ _NETWORK = flags.DEFINE_enum(
     'Which network learns: moves, which '
     'chooses the moves of a search, or one_shot, which decides about a graph '
     'in one forward pass, as in the papers. By default moves, unless --config, '
-    '--units, --init_policy or the run in --model_dir is about the other.')
+    '--units, --init_policy or the run in --model_dir is for one_shot.')
 _UNITS = flags.DEFINE_enum(
     'units', 'coarse', ['coarse', 'fine'], 'One decision per cluster of ops, '
     'or one per group of ops that have to stay together.')
@@ -91,8 +91,9 @@ _RESTART = flags.DEFINE_boolean(
     'restart', False, 'Begin anew in a model_dir that holds a run; what it has '
     'learned is removed.')
 _SEARCHES = flags.DEFINE_integer(
-    'searches', 0, 'Local searches, each with a seed of its own; learning '
-    'starts from the best of them, too.', lower_bound=0)
+    'searches', 0, 'Local searches before learning, each with a seed of its '
+    'own. Learning also starts from the best placement that they find.',
+    lower_bound=0)
 _REQUIRED = (_GRAPH, _CLUSTER, _MODEL_DIR)
 
 

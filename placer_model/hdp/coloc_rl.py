@@ -46,10 +46,10 @@ def hand_made_groups(graph: op_graph.OpGraph, allowed: np.ndarray,
   """Returns the group of each unit, int32 [G], in topological order.
 
   First, a unit joins the unit that alone consumes one of its ops' outputs, if
-  both may have the same devices. If more than `max_groups` sets are left, they
-  are cut into layers. The layers are parts of the tree of name scopes, in which
-  gradients belong to the ops that they are gradients of. The heaviest part is
-  halved by work, with branches in topological order, until there are
+  both may have the same devices. If more than `max_groups` sets result, the
+  tree of name scopes is cut into parts, and the sets in a part form a group. In
+  the tree, a gradient belongs to the scope of its op. The part with the most
+  work is halved by work, with branches in topological order, until there are
   `max_groups` parts.
 
   Args:
@@ -87,7 +87,7 @@ def _with_only_consumer(graph: op_graph.OpGraph,
 
 
 class _Layers:
-  """Cuts sets of ops into parts of the tree of name scopes."""
+  """Divides sets of ops into parts of the tree of name scopes."""
 
   def __init__(self, graph: op_graph.OpGraph, sets: np.ndarray, count: int,
                seconds: np.ndarray) -> None:

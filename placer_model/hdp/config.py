@@ -16,9 +16,9 @@ class HdpConfig:
   that was published with TensorFlow 1. *Published* values are its values, where
   others are used here. The values are the same for all graphs. They were chosen
   by simulated trials on Transformer-XL and RNNLM; on ResNet-50 they find slower
-  placements than their predecessors. The published implementation also adds
-  noise to the logits of the first samples, and begins with a baseline of
-  -sqrt(100).
+  placements than the values that were used before. The published implementation
+  also adds noise to the logits of the first samples, and begins with a baseline
+  of -sqrt(100).
 
   Attributes:
     steps: Number of updates of the policy, if no time budget is given.

@@ -1,4 +1,4 @@
-"""A Placer that places each row by itself, for HDP without grouping."""
+"""A Placer that decides about each unit by itself, for HDP without groups."""
 
 from __future__ import annotations
 

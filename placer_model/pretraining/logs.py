@@ -102,8 +102,9 @@ class PricedMoves:
   def _gains(self, incumbent: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """float32 [K], share of the step that each move saves.
 
-    Where a memory overflows before or after a move, the move saves or loses
-    all.
+    A move after which the placement no longer fits loses all. If the placement
+    does not fit before the moves, a move that makes it better (`Prices.keys`)
+    saves all, and other moves lose all.
     """
     rows = np.concatenate([incumbent[None], candidates]).astype(np.int32)
     prices = self._problem.evaluator.price_groups(self._problem.graph, rows)

@@ -29,8 +29,8 @@ class PretrainConfig:
     memory: Number of latest rounds whose logs are used.
     networks: Number of networks that are trained. The result is their mean.
     hidden: Number of hidden units of each network.
-    passes: Passes over these logs. With many passes a network overfits the
-      random graphs.
+    passes: Passes of the training over the logs in `memory`. With many passes a
+      network overfits the random graphs.
     batch: Moves per update.
     learning_rate: Learning rate of Adam.
     gain_share: Weight of the loss of a gain's size.

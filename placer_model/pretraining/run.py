@@ -1,9 +1,10 @@
 """A run of pretraining of the move network, and its folder.
 
-A round draws problems and searches on each. It tests the network on the logs of
-these searches before it trains on them, and on those of earlier rounds. All
-that a round depends on is in the folder, or follows from the seed and the
-round's number. So a resumed run gives the same result as an uninterrupted one.
+A round draws problems and searches on each. It first tests the network on the
+logs of these searches. Then it trains a network on these logs and on logs of
+earlier rounds. All that a round depends on is in the folder, or follows from
+the seed and the round's number. So a resumed run gives the same result as an
+uninterrupted one.
 
 The folder has `weights.npz` (`move_network`), `state.npz` (for resuming),
 `curves.json` (a line per round) and `logs/`.
@@ -202,8 +203,9 @@ class _Run:
         self._network or
         learner_lib.first_network(self._names, fresh, config.hidden, rng),
         fresh)
-    # The network is trained anew on all logs. If it went on from its present
-    # weights, it would learn from the first logs many times.
+    # The network is trained anew on the logs of the latest rounds. If it
+    # continued from its present weights, it would learn from the first logs
+    # many times.
     self._network, losses = learner_lib.trained(self._names, log, config, rng)
     line = {
         'round': number, 'losses': dataclasses.asdict(losses),

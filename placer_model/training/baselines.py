@@ -22,7 +22,7 @@ from gdp_grappler.placers import registry
 
 NAMES = ('single_device', 'random', 'metis')
 SEARCH = 'local_search'
-# Share of the remaining time that one of NAMES may take.
+# Share of the remaining time that a placer other than `SEARCH` may take.
 _SHARE = .4
 
 
@@ -135,8 +135,8 @@ def place(name: str, problem: placer_lib.Problem,
     problem: Problem that the placer solves.
     evaluator: Evaluator of the placement's step time.
     simulator: Predicts which control edges pay.
-    deadline: Time until which control edges may be computed. A placer that
-      tries many cuts may use a part of the remaining time.
+    deadline: Time until which control edges may be computed. The placer may
+      use a share of the remaining time; `SEARCH` has the problem's time budget.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.

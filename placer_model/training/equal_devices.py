@@ -1,11 +1,12 @@
 """Exchange of equal devices in placements.
 
-If two equal cards are exchanged in a placement, the step time stays the same. A
-policy that draws both placements equally often learns nothing from them: one of
-them favours a card for a unit as much as the other favours the other card, and
-only chance breaks the tie. So each rollout is replaced by the exchanged version
-that is likeliest under the policy. Its price stays the same, so nothing more
-has to be priced.
+If two equal cards are exchanged in a placement, the step time stays nearly the
+same: only waiting for shared wires, such as those of a PCIe switch, may differ.
+A policy that draws both placements equally often learns nothing from them: one
+of them favours a card for a unit as much as the other favours the other card,
+and only chance breaks the tie. So each rollout is replaced by the exchanged
+version that is likeliest under the policy. This version counts with the price
+of the rollout, so nothing more has to be priced.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ _SWEEPS = 4
 
 def equal_sets(cluster: cluster_lib.Cluster,
                allowed: np.ndarray) -> list[tuple[int, ...]]:
-  """Returns sets of two or more devices that differ only in their names.
+  """Returns sets of two or more devices with equal figures and equal links.
+
+  The devices may differ in their names, and in the wires that they share.
 
   Args:
     cluster: Cluster of D devices.

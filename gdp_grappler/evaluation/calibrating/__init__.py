@@ -1,4 +1,4 @@
-"""Calibrates a card: times the host per op, and kernels by type and size.
+"""Calibrates a card: the host's time per op, and kernels by type and size.
 
 Belongs here: the list of kernels, the method and the process that time them,
 kernels in TensorFlow's traces, model names of hardware, the time budget of each

@@ -83,7 +83,7 @@ def calibrate(options: CalibrationOptions = CalibrationOptions(),
         raise errors.MeasurementError(
             f'Calibrating {card.name} failed: {error}. Prices stay those of '
             'its data sheet.') from error
-      tell(f'The rest was not measured: {error}.')
+      tell(f'The remaining steps were not measured: {error}.')
   return _with_rest(result, options)
 
 

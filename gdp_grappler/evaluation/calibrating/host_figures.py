@@ -31,6 +31,9 @@ Figures = dict[str, float]
 def ops(bench: clocks.Bench, ahead: int) -> Figures:
   """Times ops that launch kernels, ops that launch none, and small kernels.
 
+  If the trace has no kernels, `gap_s` is the assumed gap, at most the time of a
+  small kernel.
+
   Args:
     bench: Devices and settings.
     ahead: Result of `kernel_times.products_ahead`.

@@ -49,7 +49,7 @@ _ONE_PLACE = .05
 
 @dataclasses.dataclass(frozen=True)
 class CalibratedCostModel(roofline_lib.OverRoofline):
-  """A cost model of measured kernels, on devices that the cluster calibrated.
+  """A cost model with measured kernels for calibrated devices of a cluster.
 
   Attributes:
     op_work: The host's work for an op beyond a bare launch, see `host_work`;
@@ -127,8 +127,8 @@ class CalibratedCostModel(roofline_lib.OverRoofline):
             flops[rows], io_bytes[rows],
             table.ideal([op_type] * len(rows), flops[rows], io_bytes[rows],
                         details.of_rows(rows)))
-        # The measurement has the gap before the kernel, which the simulator
-        # adds itself.
+        # The measured seconds contain the gap before the kernel. The simulator
+        # adds this gap itself.
         seconds[rows] = np.maximum(measured_s - device.gap_s, _LEAST_S)
 
 

@@ -13,8 +13,9 @@ from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 
-# Largest traffic of a GPU's op on the host that counts as a mere visit of the
-# executor. A CPU moves 16 KiB in about the time of a visit.
+# An op on a GPU whose kernel works on the host counts as a mere visit of the
+# executor if its traffic in bytes is at most this. A CPU moves 16 KiB in about
+# the time of a visit.
 _VISIT_BYTES = 1 << 14
 
 
@@ -70,7 +71,7 @@ def launch_nothing(op_types: Sequence[str], io_bytes: np.ndarray,
 def take_hosts_seconds(seconds: np.ndarray, works_on_host: np.ndarray,
                        idle: np.ndarray,
                        devices: Sequence[cluster_lib.Device]) -> None:
-  """Prices ops on GPUs that compute on the host as on the CPU of this host.
+  """Gives ops on GPUs whose kernels work on the host the seconds of its CPU.
 
   Args:
     seconds: [M, D], overwritten where an op on a GPU computes on its host. If

@@ -7,8 +7,8 @@ traffic, whichever is longer, plus the time to launch it. Arithmetic runs at
 share that the op's family reaches. This rate is that of float32, and dense ops
 of other types have multiples of it (`cluster.type_rates`). Traffic runs at the
 memory's bandwidth times the share of the family (`op_families`). On a GPU the
-family also gives largest rates, and seconds in which multipliers are idle, and
-each kernel of an op after the first one takes `kernel_s`. FLOPs and bytes come
+family also limits both rates, and gives seconds in which multipliers are idle.
+Each kernel of an op after the first one takes `kernel_s`. FLOPs and bytes come
 from Grappler's OpLevelCostEstimator; `graph.op_properties` adds FLOPs of ops
 that the estimator does not know. The estimator does not count the launch of an
 op, so the roofline adds `Device.launch_s` to each op.

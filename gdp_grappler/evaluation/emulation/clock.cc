@@ -7,8 +7,8 @@
 namespace gdp {
 namespace {
 
-// Number of looks, with pauses, after which an idle event manager would have
-// asked again.
+// Number of looks at the threads, with pauses between them. In this time an
+// event manager asks for every event that it polls.
 constexpr int kMostLooks = 30;
 
 }  // namespace

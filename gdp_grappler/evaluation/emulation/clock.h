@@ -42,7 +42,7 @@ class Clock {
   // stream, and every event whose moment has come.
   void Recorded(const void* event, const void* stream);
   bool HasCome(const void* event, int64_t moment_ns);
-  // Sets the moment of an event. Questions came before the moment was known.
+  // Sets the moment of an event that was asked for while it was unknown.
   void IsToCome(const void* event, int64_t moment_ns);
   void Forget(const void* event);
 

@@ -73,8 +73,9 @@ void DestroyStream(const SP_Device*, SP_Stream stream) {
 
 void AddDependency(const SP_Device*, SP_Stream dependent, SP_Stream other,
                    TF_Status*) {
-  // A copy first waits for kernels of its own device, and then for kernels of
-  // the other device, if there is one. So the issue is counted once per copy.
+  // For each copy, TensorFlow makes the copy stream wait for kernels of its own
+  // device, and then for kernels of the other device, if there is one. Only the
+  // first call counts the issue of the copy.
   if (dependent->device == other->device) {
     TheClock().WaitUntil(TheMachine().EndOfIssue(dependent->device));
   }

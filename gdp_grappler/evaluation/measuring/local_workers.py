@@ -195,7 +195,8 @@ def _sharing(alone: cluster_lib.Cluster, cores: int) -> cluster_lib.Cluster:
   count = alone.num_devices
   sharers = [len(range(task % cores, count, cores)) for task in range(count)]
   note = (f'{count} workers share {cores} core{"s" * (cores > 1)}, up to '
-          f'{max(sharers)} to a core: their speeds are divided by that.')
+          f'{max(sharers)} to a core: the speed of each is divided by the '
+          'number of workers on its core.')
   return dataclasses.replace(
       alone, notes=(*alone.notes, note), devices=tuple(
           _slower(device, times)

@@ -190,7 +190,7 @@ def control_edges(
   wanted_s = simulator.price(graph, devices, wanted).seconds
   nothing = Order(edge_pricer.as_edges([]), fifo_s, float(wanted_s.min()),
                   fifo_s, config=config, complete=True)
-  # Most of the time is spent below. Many graphs do not need it.
+  # Most of the time is spent in the search below. Many graphs gain nothing.
   if not nothing.ordered_s < fifo_s * (1 - config.min_gain):
     return nothing
   try:
@@ -199,7 +199,7 @@ def control_edges(
   except errors.InvalidGraphError:
     return nothing  # While loops depend on each other in a cycle.
   nothing = dataclasses.replace(nothing, complete=complete)
-  # By chance the costs of edges may shorten the step. So leave them out, too.
+  # Costs of edges may shorten a step by chance. The slower of two steps counts.
   free = edge_pricer.price(graph, found.edges, devices[:1], simulator)
   with_edges_s = max(found.step_s, float(free.seconds[0]))
   # Another order may keep more tensors in memory at a time.

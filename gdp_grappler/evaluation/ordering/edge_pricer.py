@@ -45,14 +45,15 @@ class EdgePricer:
       clock: Function that returns seconds since any fixed moment.
     """
     barriers = orderable.loop_barriers(graph)
-    # Without barriers the graph stays, because the simulator has prepared it.
+    # Without barriers `graph` stays the same object, for which the simulator
+    # has prepared its data.
     self.graph = with_edges(graph, barriers) if len(barriers) else graph
     self.placement = dataclasses.replace(placement, priorities=None)
     self.may = simulator.orderable(graph)
     self._left = max_simulated_ops // max(1, graph.num_ops)
     self._clock, self._end_s = clock, clock() + max_s
     self._edge_s = edge_s
-    # These are the costs of the graph itself: barriers cost nothing.
+    # Barriers add no cost: the layout has the costs of the graph's own ops.
     self._layout = simulator.layout(self.graph)
 
   @property

@@ -191,7 +191,8 @@ class EdgeSearch:
   def fewest(self, found: EdgeSet, priorities: np.ndarray) -> EdgeSet:
     """Leaves out edges while the step stays within a limit.
 
-    The limit is the target or the present step, whichever is longer.
+    The limit is the step at which the search ends (`_KEPT_GAIN`), or the
+    present step, whichever is longer.
     """
     limit_s = max(found.step_s, self._target_s)
     # The order of ops of nearly equal priority matters least, so try to leave

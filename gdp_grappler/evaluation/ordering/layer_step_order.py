@@ -2,9 +2,10 @@
 
 By upward rank each op of a layer's time step has a priority of its own. So an
 op of another layer interrupts the time step as soon as its rank is a little
-higher. So this order has nodes: ops of one layer and time step that can run
-together without delaying others (`graph.contraction`). All ops of a node get
-the lowest rank of the node. So a layer finishes a time step that it has begun.
+higher. This order avoids that by nodes: a node has ops of one layer and time
+step that can run together without delaying others (`graph.contraction`). All
+ops of a node get the lowest rank of the node. So a layer finishes a time step
+that it has begun.
 """
 
 from __future__ import annotations

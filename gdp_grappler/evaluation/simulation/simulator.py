@@ -86,7 +86,7 @@ asynchronous devices are:
   The later of the two issues the transfer. As long as the receiver's thread has
   not taken up the last of its ops, the transfer joins the end of its queue.
   After that another thread issues the transfer, `copy_dispatch_s` after the op
-  has ended, and a message needs no empty tensor.
+  has ended. For a message, the sender has made the empty tensor already.
 * Copy streams. An asynchronous device has three: to asynchronous devices, to
   synchronous ones, and from synchronous ones. Each runs copies one after the
   other in the order of issue, and a blocked copy delays the rest. Messages and

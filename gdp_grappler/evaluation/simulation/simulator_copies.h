@@ -24,7 +24,7 @@ struct Copy {
   int32_t op;  // Op of the graph whose output is sent.
   int32_t source_buffer, buffer;
   int32_t next;                   // Next copy in the lane or stream.
-  int32_t first_edge, last_edge;  // Served edges, which the machine links.
+  int32_t first_edge, last_edge;  // Served edges, linked by `next_edge_`.
   bool sent;                      // The sender has done its work.
   bool constant;  // A message whose empty tensor does not exist yet.
   int32_t slot;   // Slot of the current work for the copy.

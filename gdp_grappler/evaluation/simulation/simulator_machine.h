@@ -183,7 +183,8 @@ class alignas(64) Machine {
     StartRoots();
     units_.StartAll(now_, this);
     while (true) {
-      // Ops of no duration end at the time they start: another round.
+      // Ops of no duration end at the moment at which they start, so handle the
+      // events of this moment until there are none.
       while (!events_.empty() && events_.time_s() == now_) {
         while (!events_.empty() && events_.time_s() == now_) {
           Handle(events_.Pop());

@@ -1,4 +1,4 @@
-"""Training of the policy network on random graphs, by good placements.
+"""Supervised training of the policy network on placements of random graphs.
 
 An *example* is a drawn problem with good placements of it, its *answers*.
 

@@ -30,7 +30,7 @@ class Example:
     answers: int32 [A, M], good placements; the fastest first, no two equal.
     excess: float32 [A], relative excess of each answer's step time over the
       fastest.
-    equal_sets: Sets of devices that differ only in their names.
+    equal_sets: Sets of equal devices, see `equal_devices.equal_sets`.
   """
 
   features: schema.GraphFeatures

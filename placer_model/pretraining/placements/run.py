@@ -41,8 +41,8 @@ from placer_model.pretraining.placements import teacher
 from placer_model.training import checkpoints
 
 _IDENTITY = 'examples.json'
-# A field in the configs of the version before. With this value a network was as
-# it is now.
+# Text of a field in the configs of the previous version. With this value, that
+# version built the network that this version always builds.
 _FORMER = 'max_neighbors=0, '
 _TEACHER = f'{teacher.__name__}:make'
 Curve = list[dict[str, Any]]
@@ -216,7 +216,7 @@ def next_steps(model_dir: pathlib.Path) -> str:
   """Returns a text on what to do with the result of a run."""
   policy = shlex.quote(str(model_dir / 'policy'))
   return (f'Next: see {model_dir / "curves.json"} for how well answers are '
-          f'foretold; place by it with `gdp place GRAPH --placer=gdp_one_shot '
+          'foretold; place graphs with `gdp place GRAPH --placer=gdp_one_shot '
           f'--policy={policy}`, or go on with `gdp_train '
           f'--init_policy={policy}`.')
 
@@ -240,7 +240,7 @@ def _file_name(number: int) -> str:
 def _line(line: dict[str, Any], last: int) -> str:
   parts = [
       f'round {line["round"] + 1} of {last}', f'loss {line["loss"]:.3f} nats',
-      f'{line["foretold"]:.0%} of new work as answered'
+      f'foretold {line["foretold"]:.0%} of new answers'
   ]
   tests = line['held_out'].values()
   if tests:

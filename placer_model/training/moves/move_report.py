@@ -136,7 +136,7 @@ def conclude(options: task_lib.TrainOptions, entrants: Sequence[Entrant],
 def _ahead(entrant: Entrant) -> str:
   """Returns '  1.9x one device  1.2x the start', ratios of prices."""
   state = entrant.trainer.state
-  # One device's price is its step.
+  # The robust price of a placement on one device is its simulated step.
   alone = next((b.evaluation.step_time_s for b in entrant.baselines
                 if b.placer == 'single_device' and b.evaluation.valid), np.inf)
   first = min(state.best_s[move_state.BASELINE], state.best_s[move_state.DRAFT])

@@ -43,17 +43,18 @@ _NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s',
                  'search_trials')
 # Seconds of the time budget reserved for writing files and the table.
 _EXPORT_S = 2.
-# Share of the remaining time for all baselines, and again for the drafts of
-# each graph.
+# The stages of a run follow each other. Each gets a share of the time that is
+# left when it begins.
+# Share for all baselines, and again for the drafts of each graph.
 _BASELINES_SHARE = .05
-# Share of the time then remaining for the default placer.
+# Share for the default placer.
 _GDP_SHARE = .5
-# Share of the time then remaining for training.
+# Share for training.
 _LEARN_SHARE = .4
-# Share of the time then remaining for more training, if training has found a
-# faster placement than the default placer. A search gets the rest.
+# Share for more training, if training has found a faster placement than the
+# default placer.
 _AHEAD_SHARE = .5
-# Share of the time then remaining for the search. In the rest of the time,
+# Share for the search with the trained network. In the rest of the time,
 # control edges are computed for the table.
 _SEARCH_SHARE = .95
 

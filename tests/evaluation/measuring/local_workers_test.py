@@ -228,7 +228,8 @@ def test_workers_that_share_cores_are_slower(monkeypatch):
   cluster = local_workers.cluster(50)
   assert cluster.device_names == local_workers.device_names(50)
   assert cluster.notes[1] == ('50 workers share 2 cores, up to 25 to a core: '
-                              'their speeds are divided by that.')
+                              'the speed of each is divided by the number of '
+                              'workers on its core.')
   for device in cluster.devices:
     assert (25 * device.peak_flops, 25 * device.bandwidth_bytes_per_s,
             device.launch_s / 25, device.copy_s / 25,
