@@ -92,8 +92,7 @@ def of_placement(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
       f'{list_exceeded(cluster, peak_bytes)}'
   ]
   if held and held >= cause:
-    may = _pools_of_groups(graph, cluster)
-    largest = _largest(graph, np.asarray(may[:, full].any(axis=1)))
+    largest = _largest(graph, np.bincount(graph.groups, there) > 0)
     causes = _causes(graph, there)
     said.append(f'{causes.capitalize()} there hold {size(held)} for good; the '
                 f'largest are {largest}')

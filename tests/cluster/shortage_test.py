@@ -119,6 +119,15 @@ def test_constants_that_are_too_large_are_refused():
   assert not shortage.why_none_fits(graph, _cluster(1, 9 * 10**6, 9 * 10**6))
 
 
+def test_only_what_is_on_a_full_memory_is_named():
+  """A larger variable on another device was named as a cause."""
+  graph = _graph([9 * 10**6, 4 * 10**6])
+  said = _of_placement(graph, _cluster(1, 10**7, 3 * 10**6), [1, 2],
+                       [0, 9 * 10**6, 4 * 10**6])
+  assert f'the largest are "{graph.names[1]}", 4 MB' in said
+  assert graph.names[0] not in said
+
+
 def test_constants_are_no_tensors_of_a_step():
   """The message named frozen weights as the largest tensors of a step."""
   graph = _frozen()

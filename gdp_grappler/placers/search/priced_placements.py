@@ -21,7 +21,9 @@ class PricedPlacements:
   def __init__(self, graph: op_graph.OpGraph,
                evaluator: evaluator_lib.Evaluator) -> None:
     self._graph, self._evaluator = graph, evaluator
-    self._rows: dict[bytes, int] = {}
+    self._weights = np.random.default_rng(0).integers(
+        np.iinfo(np.int64).max, size=graph.num_groups)
+    self._rows: dict[int, int] = {}
     self._devices: list[np.ndarray] = []
     self._sources: list[str] = []
     self._prices: evaluator_lib.Prices | None = None
@@ -112,7 +114,7 @@ class PricedPlacements:
 
   def contains(self, row: np.ndarray) -> bool:
     """Whether a placement, int [G], was priced."""
-    return np.asarray(row, np.int32).tobytes() in self._rows
+    return self._keys(np.asarray(row, np.int32)[None])[0] in self._rows
 
   def unpriced(self, devices: np.ndarray) -> list[int]:
     """Indices of placements int32 [K, G] that were not priced.
@@ -120,10 +122,8 @@ class PricedPlacements:
     Of several equal placements, the result has only the index of the first one,
     in the place of the last one.
     """
-    first: dict[bytes, int] = {}
-    for number, row in enumerate(devices):
-      # Equal rows are found by their bytes: numpy would sort all of them.
-      key = row.tobytes()
+    first: dict[int, int] = {}
+    for number, key in enumerate(self._keys(devices)):
       first[key] = first.pop(key, number)
     return [number for key, number in first.items() if key not in self._rows]
 
@@ -152,9 +152,9 @@ class PricedPlacements:
         `Evaluator.price_groups`.
     """
     rows = [np.asarray(row, np.int32) for row in devices]
-    keys = [row.tobytes() for row in rows]
+    keys = [self._keys(row[None])[0] for row in rows]
     names = [source] * len(rows) if isinstance(source, str) else source
-    fresh: dict[bytes, tuple[np.ndarray, str]] = {}
+    fresh: dict[int, tuple[np.ndarray, str]] = {}
     for key, row, name in zip(keys, rows, names, strict=True):
       if key not in self._rows:
         fresh.setdefault(key, (row, name))
@@ -181,7 +181,15 @@ class PricedPlacements:
               for key, row in zip(fresh, rows)
           }, others.prices[np.array(rows, int)])
 
-  def _append(self, fresh: dict[bytes, tuple[np.ndarray, str]],
+  def _keys(self, devices: np.ndarray) -> list[int]:
+    """Hashes of placements int32 [K, G]: sums of the devices, with weights.
+
+    Two different placements have equal hashes with a probability of about
+    2^-60. The bytes of a placement of a large graph would take too long.
+    """
+    return np.einsum('kg,g->k', devices, self._weights).tolist()
+
+  def _append(self, fresh: dict[int, tuple[np.ndarray, str]],
               prices: evaluator_lib.Prices) -> None:
     """Adds different placements that are not known, with their sources."""
     self._prices = (prices if self._prices is None else
