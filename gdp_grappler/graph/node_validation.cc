@@ -81,7 +81,7 @@ absl::Status CheckValues(const NodeDef& node) {
     for (const TensorShapeProto& shape : value.list().shape()) {
       if (!PartialTensorShape::IsValid(shape)) {
         return absl::InvalidArgumentError(
-            absl::StrCat("attribute \"", name, "\" has what is no shape"));
+            absl::StrCat("attribute \"", name, "\" contains an invalid shape"));
       }
     }
   }
@@ -176,7 +176,7 @@ class Tensors {
     if (index >= found->second.size()) {
       return absl::InvalidArgumentError(
           absl::StrCat("it reads ", input, ", but there are only ",
-                       found->second.size(), " of these"));
+                       found->second.size(), " such outputs"));
     }
     const DataType actual = found->second[index];
     if (expected == actual || expected == BaseType(actual)) {

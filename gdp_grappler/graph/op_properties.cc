@@ -234,9 +234,9 @@ absl::Status CheckValues(const GraphDef& graph) {
     } else if (!HasPositive(node, "dilations")) {
       wrong = "a dilation that is not positive";
     } else if (explicit_padding && !node.attr().count("explicit_paddings")) {
-      wrong = "paddings that it does not say";
+      wrong = "explicit padding but no attribute \"explicit_paddings\"";
     } else if (node.op() == "Einsum" && !IsEquation(node)) {
-      wrong = "an equation of other inputs";
+      wrong = "an equation for another number of inputs";
     }
     if (wrong != nullptr) {
       return absl::InvalidArgumentError("node \"" + node.name() + "\" (" +

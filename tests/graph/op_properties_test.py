@@ -252,7 +252,7 @@ def test_strides_that_are_none_are_refused(op_type):
 @pytest.mark.parametrize('equation', ['a->b', 'ab->,', '->,', '->a,b', 'ab,bc'])
 def test_equations_that_do_not_fit_are_refused(equation):
   """Grappler looked at inputs that were not there."""
-  with pytest.raises(errors.InvalidGraphError, match='equation of other'):
+  with pytest.raises(errors.InvalidGraphError, match='equation for another'):
     _estimated(_damaged('Einsum', equation=equation), 1)
 
 
