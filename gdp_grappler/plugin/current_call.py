@@ -67,9 +67,10 @@ _DECORATED = re.compile(r'__(?:inference|forward)_(.+)_\d+')
 _TITLES = (
     (_OWN_STEP, 'step of a Keras model'),
     ('initialize_variables', 'initial values of variables'),
-    # TensorFlow's functions that write and read the weights of a SavedModel.
-    ('(?:tf_function_save|save_fn)', 'saving of a model'),
-    ('(?:tf_function_restore|restore_fn)', 'loading of a model'),
+    # TensorFlow's functions that write and read the weights of a SavedModel. It
+    # also runs them when it loads one.
+    ('(?:tf_function_save|save_fn)', 'saving or loading of a model'),
+    ('(?:tf_function_restore|restore_fn)', 'saving or loading of a model'),
     ('signature_wrapper(?:___call__)?', 'signature of a SavedModel'),
     ('signature_wrapper_(.+)', 'signature of a SavedModel ({0})'),
     # TensorFlow's wrapper of each function of a loaded model.

@@ -63,8 +63,10 @@ class CalibratedCostModel(roofline_lib.OverRoofline):
   def op_seconds(self, graph: op_graph.OpGraph,
                  cluster: cluster_lib.Cluster) -> np.ndarray:
     """float64 [N, D], seconds of one step; see `CostModel.op_seconds`."""
-    return self.seconds(graph.op_types, graph.flops, graph.io_bytes, cluster,
-                        op_details.of(graph)) * graph.executions[:, None]
+    once = self.seconds(graph.op_types, graph.flops, graph.io_bytes, cluster,
+                        op_details.of(graph))
+    once += op_details.host_copies_s(graph, cluster)
+    return once * graph.executions[:, None]
 
   def seconds(self, op_types: Sequence[str], flops: np.ndarray,
               io_bytes: np.ndarray, cluster: cluster_lib.Cluster,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Sequence
+from typing import Iterator, Sequence
 
 import numpy as np
 
@@ -80,6 +80,51 @@ def take_hosts_seconds(seconds: np.ndarray, works_on_host: np.ndarray,
     idle: bool [M, D], `launch_nothing`.
     devices: [D]
   """
+  for gpu, cpu in _cpus_of_gpus(devices):
+    rows = works_on_host & ~idle[:, gpu]
+    seconds[rows, gpu] = seconds[rows, cpu]
+
+
+def host_copies_s(graph: op_graph.OpGraph,
+                  cluster: cluster_lib.Cluster) -> np.ndarray:
+  """float64 [N, D], seconds of copies for ops on GPUs that work on the host.
+
+  TensorFlow copies an input of such an op to the memory of the host if another
+  op of the GPU made it, and an output back if another op reads it
+  (`EnsureMemoryTypes` in tensorflow/core/common_runtime/memory_types.cc). Ops
+  that count as a mere visit have none: their tensors are small.
+
+  Args:
+    graph: N ops.
+    cluster: D devices.
+  """
+  result = np.zeros((graph.num_ops, cluster.num_devices))
+  on_host = graph.works_on_host
+  large = on_host & (graph.io_bytes > _VISIT_BYTES)
+  if not large.any():
+    return result
+  edges, tensors = graph.edges, graph.edge_tensors
+  crossing = (tensors >= 0) & (on_host[edges[:, 0]] != on_host[edges[:, 1]])
+  to_host = crossing & large[edges[:, 1]]
+  back = crossing & large[edges[:, 0]]
+  # An op copies a tensor once, even if it reads the tensor twice. A tensor goes
+  # back once, for all of its readers.
+  read = np.unique(np.stack([edges[to_host, 1], tensors[to_host]], axis=1),
+                   axis=0)
+  made = np.unique(np.stack([edges[back, 0], tensors[back]], axis=1), axis=0)
+  read_bytes, made_bytes = (np.bincount(ops, graph.tensor_bytes[values],
+                                        graph.num_ops)
+                            for ops, values in (read.T, made.T))
+  bandwidth = cluster.link_arrays[1]
+  for gpu, cpu in _cpus_of_gpus(cluster.devices):
+    result[:, gpu] = (read_bytes / bandwidth[gpu, cpu]
+                      + made_bytes / bandwidth[cpu, gpu])
+  return result
+
+
+def _cpus_of_gpus(
+    devices: Sequence[cluster_lib.Device]) -> Iterator[tuple[int, int]]:
+  """Indices of each GPU and the CPU of its host, if the CPU is a device."""
   cpus = {
       cluster_lib.host(d.name): column for column, d in enumerate(devices)
       if d.type == 'CPU'
@@ -87,8 +132,7 @@ def take_hosts_seconds(seconds: np.ndarray, works_on_host: np.ndarray,
   for column, device in enumerate(devices):
     cpu = cpus.get(cluster_lib.host(device.name))
     if device.type == 'GPU' and cpu is not None:
-      rows = works_on_host & ~idle[:, column]
-      seconds[rows, column] = seconds[rows, cpu]
+      yield column, cpu
 
 
 def type_factors(op_types: Sequence[str], element_types: np.ndarray,

@@ -58,6 +58,7 @@ class Roofline(cost_model.CostModel):
     """float64 [N, D], seconds of one step; see `CostModel.op_seconds`."""
     once = self.seconds(graph.op_types, graph.flops, graph.io_bytes,
                         cluster.devices, op_details.of(graph))
+    once += op_details.host_copies_s(graph, cluster)
     return once * graph.executions[:, None]
 
   def seconds(self, op_types: Sequence[str], flops: np.ndarray,

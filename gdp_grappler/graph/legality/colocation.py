@@ -7,6 +7,8 @@
 * All ops of a while loop and of the loops inside it. TensorFlow could split a
   frame, but would add a control loop to every device and a message per
   iteration.
+* A recurrent layer of cuDNN and its gradient. The gradient reads the reserve
+  space, whose contents only cuDNN knows.
 * If variables may move: a variable and its optimizer's slots.
 """
 
@@ -23,6 +25,10 @@ from gdp_grappler.graph import union_find
 from gdp_grappler.graph.legality import node_types
 
 _CLASS_PREFIX = b'loc:@'
+# Recurrent layers of cuDNN, and the number of their output that is the reserve
+# space.
+_CUDNN = frozenset(('CudnnRNN', 'CudnnRNNV2', 'CudnnRNNV3'))
+_RESERVE_SPACE = 3
 
 
 def joined(table: node_table.NodeTable,
@@ -49,6 +55,11 @@ def joined(table: node_table.NodeTable,
       if nodes[source].op in op_kinds.NEW_LISTS:
         begins.setdefault(source, []).append(target)
       else:
+        sets.join(source, target)
+  if table.types & _CUDNN:
+    layers = table.flags(lambda node: node.op in _CUDNN)
+    for source, output, target, _ in _out_of(edges, layers):
+      if output == _RESERVE_SPACE:
         sets.join(source, target)
   for members in _by_label(table, with_handles).values():
     sets.join_all(members)

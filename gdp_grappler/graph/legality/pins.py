@@ -49,6 +49,9 @@ _MOVABLE_STATE = re.compile(
 _STREAM = re.compile(
     r'Random.*|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial'
     r'|NonDeterministicInts')
+# Ops whose only state is that of their dropout.
+_CUDNN = re.compile(r'CudnnRNN(Backprop)?(V[23])?')
+_NAMED_STATE = 'it has state that is found by name and device'
 _XLA_ATTRIBUTES = ('_XlaMustCompile', '_XlaCompile', '_tpu_replicate')
 _CHANNELS_FIRST = (b'NCHW', b'NCDHW', b'NCHW_VECT_C')
 
@@ -121,6 +124,10 @@ def why_it_stays(node: node_def_pb2.NodeDef,
   if by_type:
     return '' if is_variable_argument(node) else by_type
   by_kind = _ties_of_kind(node.op, signature)
+  if by_kind == _NAMED_STATE and _CUDNN.fullmatch(node.op):
+    # An attribute that is only read must not be added to the node.
+    drops = 'dropout' in node.attr and node.attr['dropout'].f > 0
+    by_kind = 'its dropout is random' if drops else ''
   if not by_kind and any(name in node.attr for name in _XLA_ATTRIBUTES):
     return 'XLA compiles it'
   return by_kind
@@ -139,7 +146,7 @@ def _ties_of_kind(op_type: str, signature: node_types.Signature) -> str:
   if any(attr.type == 'func' for attr in definition.attr):
     return _CALLS
   if definition.is_stateful and not _MOVABLE_STATE.fullmatch(op_type):
-    return 'it has state that is found by name and device'
+    return _NAMED_STATE
   return ''
 
 

@@ -45,6 +45,36 @@ def test_seconds_stay_if_the_cpu_of_the_host_is_not_given():
   assert seconds.tolist() == [[1]]
 
 
+def test_large_tensors_are_copied_to_the_host_and_back():
+  """An int32 comparison on a GPU cost only the seconds of the CPU."""
+  cluster = presets.preset('1xV100')
+  size, flags = 4 * 10**6, 10**6
+  graph = graphs.make_graph([(0, 1, size), (1, 2, flags), (1, 3, flags),
+                             (3, 4, flags), (4, 5, 8)])
+  graph = graph.replace(
+      io_bytes=np.array([0., size + flags, 0, 2 * flags, 16, 0]),
+      host_ops=frozenset(graph.names[op] for op in (1, 3, 4)))
+  latency_s, bytes_per_s, _ = cluster.link_arrays
+  del latency_s
+  found = op_details.host_copies_s(graph, cluster)
+  assert not found[:, 0].any()
+  # Op 3 reads on the host what op 1 left there, and op 4 is small.
+  np.testing.assert_allclose(
+      found[:, 1],
+      [0, size / bytes_per_s[1, 0] + flags / bytes_per_s[0, 1], 0, 0, 0, 0])
+
+
+def test_a_tensor_is_copied_once():
+  cluster = presets.preset('1xV100')
+  graph = graphs.make_graph([(0, 1, 10**6), (0, 1, 10**6), (1, 2, 10**6),
+                             (1, 3, 10**6)])
+  graph = graph.replace(io_bytes=np.full(4, 3e6),
+                        host_ops=frozenset(graph.names[1:2]))
+  found = op_details.host_copies_s(graph, cluster)[1, 1]
+  rate = cluster.link_arrays[1][1, 0]
+  assert found == 2 * 10**6 / rate
+
+
 def test_details_of_a_graph_and_of_some_of_its_ops():
   graph = graphs.make_graph(num_ops=3)
   graph = graph.replace(rounds_by_name={graph.names[1]: 5.},

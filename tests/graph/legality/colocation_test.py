@@ -57,6 +57,34 @@ def test_tensor_lists_hold_together():
   assert groups['b/item'] != groups['b']
 
 
+def test_layers_of_cudnn_hold_together_with_their_gradients_only():
+  """All layers of a model stayed on the first GPU."""
+
+  def make():
+    state = tf.zeros([1, 2, 4])
+    attributes = {'rnn_mode': 'gru', 'time_major': True}
+    x, layers = tf.zeros([3, 2, 4]), []
+    for i in range(2):
+      layer = tf.raw_ops.CudnnRNNV3(input=x, input_h=state, input_c=0.,
+                                    params=tf.zeros([120]),
+                                    sequence_lengths=[3, 3], is_training=True,
+                                    name=f'layer{i}', **attributes)
+      layers.append((x, layer))
+      x = layer.output
+    for i, (inputs, layer) in enumerate(layers):
+      tf.raw_ops.CudnnRNNBackpropV3(
+          input=inputs, input_h=state, input_c=0., params=tf.zeros([120]),
+          sequence_lengths=[3, 3], output=layer.output, output_h=layer.output_h,
+          output_c=layer.output_c, output_backprop=x, output_h_backprop=state,
+          output_c_backprop=0., reserve_space=layer.reserve_space,
+          host_reserved=layer.host_reserved, name=f'gradient{i}', **attributes)
+
+  groups = graph_defs.groups(graph_defs.read(make))
+  for i in range(2):
+    assert groups[f'layer{i}'] == groups[f'gradient{i}']
+  assert groups['layer0'] != groups['layer1']
+
+
 def test_class_constraints_with_and_without_the_op_they_name():
 
   def op(name, *labels):

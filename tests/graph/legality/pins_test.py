@@ -53,6 +53,7 @@ def _node(op, **attributes):
     ('__inference_layer_3', {}),
     ('BatchFunction', {}),
     ('MatMul', {'T': graph_defs.FLOAT, '_XlaMustCompile': {'b': True}}),
+    ('CudnnRNNV3', {'T': graph_defs.FLOAT, 'dropout': {'f': .5}}),
 ])
 def test_ops_that_stay(op, attributes):
   assert _pin(_node(op, **attributes)) == ('/device:CPU:1', False)
@@ -76,6 +77,8 @@ def test_ops_that_stay(op, attributes):
     ('StatefulUniform', {}),
     ('TemporaryVariable', {}),
     ('_FusedMatMul', {'T': graph_defs.FLOAT}),
+    ('CudnnRNNV3', {'T': graph_defs.FLOAT}),
+    ('CudnnRNNBackpropV3', {'T': graph_defs.FLOAT, 'dropout': {'f': 0.}}),
 ])
 def test_ops_that_move(op, attributes):
   assert _pin(_node(op, **attributes)) == ('', False)
@@ -129,7 +132,7 @@ def test_task_of_a_device(device, task):
     ('Placeholder', {'dtype': _RESOURCE}),
     ('_Arg', {'T': _RESOURCE}),
     ('CheckNumerics', {'T': graph_defs.FLOAT}),
-    ('CudnnRNNV3', {'T': graph_defs.FLOAT}),
+    ('CudnnRNNV3', {'T': graph_defs.FLOAT, 'dropout': {'f': .5}}),
     ('NcclAllReduce', {'T': graph_defs.FLOAT}),
     ('MatMul', {'T': graph_defs.FLOAT, '_gdp_leave_alone': {'b': True}}),
 ])
