@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from typing import Sequence
 
+from tensorflow.core.framework import function_pb2
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.framework import types_pb2
@@ -41,6 +42,8 @@ _CAPABILITY = re.compile(r'(\d+)\.\d+')
 _SHAPES = '_output_shapes'
 _TASK = '/job:localhost/replica:0/task:0'
 _CPU, _GPU = f'{_TASK}/device:CPU:0', f'{_TASK}/device:GPU:0'
+# What Grappler raises.
+_FAILURES = tf_errors.OpError, ValueError, RuntimeError
 _GPU_TYPE = op_graph.DEVICE_TYPES.index('GPU')
 
 
@@ -68,17 +71,38 @@ def rewritten(
   arguments = _without_arguments(meta_graph.graph_def)
   meta_graph.collection_def['train_op'].node_list.value.extend(targets)
   try:
-    result = tf_optimizer.OptimizeGraph(_config(rewriting), meta_graph,
-                                        graph_id=b'gdp',
-                                        cluster=_cluster(architecture))
-  except (tf_errors.OpError, ValueError, RuntimeError) as error:
-    raise errors.InvalidGraphError(
-        f'{path} cannot be rewritten for GPUs: {errors.first_line(error)}. '
-        'Capture its graph on a machine with a GPU and give that.') from error
+    result = _optimized(meta_graph, architecture, rewriting)
+  except _FAILURES:
+    # A function of this name may have been traced for other shapes before: a
+    # process keeps only the first of functions with one name.
+    for function in meta_graph.graph_def.library.function:
+      _forget_shapes(function)
+    try:
+      result = _optimized(meta_graph, architecture, rewriting)
+    except _FAILURES as error:
+      raise errors.InvalidGraphError(
+          f'{path} cannot be rewritten for GPUs: {errors.first_line(error)}. '
+          'Capture its graph on a machine with a GPU and give that.') from error
   for node in result.node:
     if node.name in arguments:
       node.CopyFrom(arguments[node.name])
   return result
+
+
+def _optimized(
+    meta_graph: meta_graph_pb2.MetaGraphDef, architecture: str,
+    rewriting: rewriter_config_pb2.RewriterConfig | None) -> graph_pb2.GraphDef:
+  return tf_optimizer.OptimizeGraph(_config(rewriting), meta_graph,
+                                    graph_id=b'gdp',
+                                    cluster=_cluster(architecture))
+
+
+def _forget_shapes(function: function_pb2.FunctionDef) -> None:
+  """Removes the shapes that a trace has found; Grappler infers them again."""
+  for argument in function.arg_attr.values():
+    argument.attr.pop(_SHAPES, None)
+  for node in function.node_def:
+    node.attr.pop(_SHAPES, None)
 
 
 def generation(architecture: str) -> str:

@@ -58,6 +58,33 @@ def test_activations_stay_apart():
   assert not any(op.startswith('_') for op in types)
 
 
+def test_a_body_that_was_traced_for_other_shapes_is_no_obstacle():
+  """A CTC loss could not be placed for two lengths of labels in one process."""
+
+  @tf.function
+  def loop(x):
+    return tf.raw_ops.While(input=[x], cond=_once.get_concrete_function(x),
+                            body=_twice.get_concrete_function(x),
+                            parallel_iterations=1)
+
+  @tf.function
+  def _once(x):
+    return tf.reduce_sum(x) < 4.
+
+  @tf.function
+  def _twice(x):
+    return [x * 2.]
+
+  graph_def = loop.get_concrete_function(tf.ones(
+      [2, 3])).graph.as_graph_def(add_shapes=True)
+  for function in graph_def.library.function:
+    for argument in function.arg_attr.values():
+      for shape in argument.attr['_output_shapes'].list.shape:
+        shape.dim[-1].size = 5
+  rewritten = gpu_rewrites.rewritten(graph_def, ('Identity',), '6.0', 'test')
+  assert _types(rewritten)['While'] == 1
+
+
 def test_what_was_asked_of_grappler_holds():
   asked = rewriter_config_pb2.RewriterConfig(
       layout_optimizer=rewriter_config_pb2.RewriterConfig.OFF,
