@@ -310,8 +310,9 @@ def read_compressed_json(path: str | os.PathLike[str]) -> Any:
       # A small file may unpack to any size.
       return parse_json(_no_more_than(file, MOST_TEXT_BYTES, path))
   except (OSError, EOFError, ValueError, zlib.error) as error:
+    why = getattr(error, 'strerror', None) or error
     raise errors.GdpError(
-        f'Cannot read {path} as compressed JSON: {error}.') from error
+        f'Cannot read {path} as compressed JSON: {why}.') from error
 
 
 def _umask() -> int:

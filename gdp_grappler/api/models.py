@@ -37,6 +37,7 @@ from gdp_grappler.graph.sources import tracing_worker
 from gdp_grappler.graph.sources import training_step
 from gdp_grappler.graph.sources import without_weights
 from gdp_grappler.plugin import current_call
+from gdp_grappler.plugin import interrupts
 from gdp_grappler.plugin.fitting import trainers
 from gdp_grappler.sharding import scope
 
@@ -129,6 +130,8 @@ def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
       model = make()
   except Exception as error:
     # The user's code may raise any error.
+    if interrupts.is_of_program(error):
+      raise
     raise errors.InvalidGraphError(
         f'{_name(make)} raised {tracing_worker.one_line(error)}. It is called '
         'without arguments, and weights have no values while it makes a model; '
@@ -142,6 +145,8 @@ def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
       without_weights.build(model, batch[0])
     except Exception as error:
       # The user's code may raise any error.
+      if interrupts.is_of_program(error):
+        raise
       raise errors.InvalidGraphError(
           f'{_name(model)} cannot be called with x of data: '
           f'{tracing_worker.one_line(error)}. {_DATA}') from error
@@ -163,6 +168,7 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
       shapes = [tuple(spec.shape) for spec in tf.nest.flatten(batch)]
       tell(f'{name}: batches as it was trained on, {shapes}; data=(x, y) '
            'gives others')
+  labels = batch_specs.labels_of_fitted(model, batch_size)
   without_weights.complete(model)
   before = {key: getattr(model, key) for key in _TRACED if hasattr(model, key)}
   try:
@@ -171,19 +177,20 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
       model.train_function = None
       step = training_step.empty_step(model, name, batch_size,
                                       lambda note: tell(f'{name}: {note}'),
-                                      batch)
-      graph_def = gpu_tracing.for_architecture(
-          architecture, name,
-          functools.partial(
-              tracing_worker.collect,
-              lambda: current_call.run(current_call.LeftAlone(name), stack_room.
-                                       call, _instantiate, step), name,
-              'IteratorGetNext'))
+                                      batch, labels)
+      try:
+        graph_def = gpu_tracing.for_architecture(
+            architecture, name,
+            functools.partial(
+                tracing_worker.collect,
+                lambda: current_call.run(current_call.LeftAlone(
+                    name), stack_room.call, _instantiate, step), name,
+                'IteratorGetNext'))
+      except errors.InvalidGraphError as error:
+        raise errors.InvalidGraphError(f'{error} {_DATA}') from error
       captures.annotate(graph_def, captures.concrete_functions(step.func))
-  except errors.InvalidGraphError as error:
-    if batch is None:
-      raise
-    raise errors.InvalidGraphError(f'{error} {_DATA}') from error
+  except interrupts.Interruption as interruption:
+    raise interruption.error from None
   finally:
     for key, value in before.items():
       setattr(model, key, value)
@@ -207,6 +214,7 @@ def _forward(model: Any, name: str, batch_size: int, tell: Tell,
   return _of_function(_traced(forward, (specs,), name, _DATA), name)
 
 
+@interrupts.beyond_exceptions()  # The caller catches every error of a step.
 def _instantiate(step: functools.partial[Any]) -> None:
   """Instantiates a step's graph, and cancels the step before its first op.
 
@@ -233,6 +241,8 @@ def _traced(function: Any, signature: Sequence[Any] | Mapping[str, Any],
     return stack_room.call(function.get_concrete_function, *signature)
   except Exception as error:
     # The user's code may raise any error.
+    if interrupts.is_of_program(error):
+      raise
     raise errors.InvalidGraphError(
         f'{name} cannot be traced: {tracing_worker.one_line(error)}. {remedy}'
     ) from error

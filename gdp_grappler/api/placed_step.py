@@ -29,8 +29,8 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.legality import reasons as reasons_lib
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers.simple import single_device
 from gdp_grappler.reports import device_work
 from gdp_grappler.reports import model_explorer
 from gdp_grappler.reports import tables
@@ -109,11 +109,11 @@ class PlacedStep:
 
   @functools.cached_property
   def one_device(self) -> placement_lib.Placement:
-    """The best placement on one device, as far as the rules allow."""
+    """The best on one device by the rules; no CPU that needs a GPU for ops."""
     graph = (self.graph if self.alone_rounds else self.graph.replace(
         may_round=False))
     problem = placer_lib.Problem(graph, self.step.cluster, self.simulator)
-    return registry.create('single_device').place(problem)
+    return single_device.best_of_one(problem, alone=True)
 
   @property
   def where_alone(self) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import numbers
 import os
-from typing import Any, Callable, Mapping, Sequence, TYPE_CHECKING
+from typing import Any, Callable, Mapping, NoReturn, Sequence, TYPE_CHECKING
 
 from absl import logging
 
@@ -107,6 +107,12 @@ class Subject:
   how: Reading
   _whole: Callable[[], step_lib.Step]
   is_made: bool = False
+
+  def __reduce__(self) -> NoReturn:
+    # A step from `place` has functions and native objects, too.
+    raise errors.PlanError(
+        'A plan in memory cannot be pickled or deeply copied. Save it by '
+        "save('plan.json'), and read it by gdp_grappler.load_plan.")
 
   def with_rounding_allowed(self) -> Subject:
     """Returns the subject read with `may_round`."""

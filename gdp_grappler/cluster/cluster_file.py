@@ -77,6 +77,8 @@ def _from_json(fields: int | Sequence[Any] | Mapping[str, Any] | None,
                path: str) -> cluster_lib.Cluster:
   if isinstance(fields, dict) and plan.is_plan(fields):
     return plan.cluster_of(path, fields)
+  if fields == []:
+    raise cluster_json.not_a_cluster_file(path, 'it lists no devices')
   if isinstance(fields, list):
     fields = {'devices': fields}
   devices = fields.get('devices') if isinstance(fields, dict) else None

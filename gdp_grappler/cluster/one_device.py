@@ -25,7 +25,7 @@ def on_each(cluster: cluster_lib.Cluster, allowed: np.ndarray) -> np.ndarray:
 
 
 def of_each_kind(cluster: cluster_lib.Cluster, allowed: np.ndarray,
-                 op_seconds: np.ndarray) -> np.ndarray:
+                 op_seconds: np.ndarray, *, alone: bool = False) -> np.ndarray:
   """int32 [K, G], like `on_each`, but once for each kind of device.
 
   Large clusters have many equal devices, and each placement has to be priced.
@@ -34,6 +34,8 @@ def of_each_kind(cluster: cluster_lib.Cluster, allowed: np.ndarray,
     cluster: D devices.
     allowed: bool [G, D], see `constraints.allowed_devices`.
     op_seconds: float64 [N, D].
+    alone: Whether to leave out CPUs that need a GPU for some groups. Such a mix
+      may fit if no GPU has the memory, but nobody would call it one device.
   """
   others = np.unique(constraints.fallback_devices(allowed, cluster.host))
   kinds: dict[object, int] = {}
@@ -42,7 +44,14 @@ def of_each_kind(cluster: cluster_lib.Cluster, allowed: np.ndarray,
     kind = device if links is None else (links, op_seconds[:, device].tobytes(),
                                          allowed[:, device].tobytes())
     kinds.setdefault(kind, device)
-  return on_each(cluster, allowed)[list(kinds.values())]
+  chosen = list(kinds.values())
+  rows = on_each(cluster, allowed)
+  if alone:
+    gpus = cluster.accelerators
+    chosen = [
+        d for d in chosen if d in gpus or not np.isin(rows[d], gpus).any()
+    ]
+  return rows[chosen]
 
 
 def _links(cluster: cluster_lib.Cluster, device: int,

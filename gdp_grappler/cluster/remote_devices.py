@@ -13,6 +13,7 @@ import re
 from typing import Sequence
 
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.cluster import card_memory
 from gdp_grappler.cluster import clock_rates
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -51,6 +52,7 @@ def remote_cluster(target: str,
   """
   check_target(target)
   import tensorflow as tf
+  progress.doing(f'connecting to {target}')
   # Without a timeout gRPC waits forever.
   config = tf.compat.v1.ConfigProto(
       operation_timeout_in_ms=max(1, int(1000 * timeout_s)))

@@ -46,6 +46,10 @@ def _found(text: str, devices: Sequence[str]) -> cluster_lib.Cluster:
   if text.startswith('grpc:'):
     return remote_devices.remote_cluster(text)
   # A folder may have the name of a preset.
+  if os.path.isdir(text) and not presets.is_preset(text):
+    raise errors.ClusterError(
+        f'Cannot read cluster file {text}: it is a folder. Give a file, or a '
+        'preset such as 2xP100.')
   if text in presets.NAMES or not (os.sep in text or os.path.isfile(text) or
                                    text.endswith(cluster_file.SUFFIXES)):
     return presets.preset(text)

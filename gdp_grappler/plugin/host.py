@@ -163,6 +163,8 @@ class Host:
     except (KeyboardInterrupt, interrupts.Interruption):
       raise
     except BaseException as error:
+      if interrupts.is_of_program(error):
+        raise
       notices.warn_once(_explain(error, query, start))
       _note_that_told(True)
       return None
@@ -173,7 +175,7 @@ class Host:
 
   def _known(self, query: library.Query, key: tuple[Any, ...],
              start: float) -> library.Answer:
-    how, kept = ', from the cache', self._cache.get(key)
+    how, kept = ', as decided earlier in this run', self._cache.get(key)
     if kept is None:
       outcome = self._recalled(query)
       if outcome is None:

@@ -11,8 +11,10 @@ exception again after the pass has returned to C++.
 from __future__ import annotations
 
 import contextlib
+import functools
 import signal
 import threading
+import traceback
 from typing import Any, Iterator
 
 # Whether the main thread runs code that C++ calls.
@@ -53,6 +55,49 @@ class _Raiser:
     del number, frame
     signal.signal(signal.SIGINT, self.before)
     raise Interruption(self._error) if _inside else self._error
+
+
+def is_of_program(error: BaseException | None) -> bool:
+  """Whether a signal handler of the program has raised an exception.
+
+  Code that catches all errors of its own must not catch such an exception.
+
+  Args:
+    error: An exception that was raised, with its traceback. An exception that
+      was raised while another one was handled counts as both.
+  """
+  handlers = map(signal.getsignal, signal.valid_signals())
+  codes = {_code(handler) for handler in handlers if callable(handler)}
+  seen = set()  # Causes may form a circle.
+  while error is not None and id(error) not in seen:
+    seen.add(id(error))
+    if any(frame.f_code in codes
+           for frame, _ in traceback.walk_tb(error.__traceback__)):
+      return True
+    error = error.__cause__ or error.__context__
+  return False
+
+
+def _code(handler: Any) -> Any:
+  """Returns the code of a handler; None if it is not written in Python."""
+  while isinstance(handler, functools.partial):
+    handler = handler.func
+  called = handler if hasattr(handler, '__code__') else type(handler).__call__
+  return getattr(called, '__code__', None)
+
+
+@contextlib.contextmanager
+def beyond_exceptions() -> Iterator[None]:
+  """Makes an exception of a signal handler an `Interruption`.
+
+  So code that catches every `Exception` does not catch it.
+  """
+  try:
+    yield
+  except Exception as error:
+    if is_of_program(error):
+      raise Interruption(error) from error
+    raise
 
 
 @contextlib.contextmanager

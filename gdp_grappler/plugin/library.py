@@ -166,7 +166,9 @@ def _of_program(error: BaseException) -> BaseException | None:
   """Returns the program's exception; None for an error of the pass."""
   if isinstance(error, interrupts.Interruption):
     return error.error
-  return error if isinstance(error, KeyboardInterrupt) else None
+  is_of_program = (isinstance(error, KeyboardInterrupt) or
+                   interrupts.is_of_program(error))
+  return error if is_of_program else None
 
 
 def _named(error: BaseException) -> str:

@@ -20,6 +20,7 @@ from gdp_grappler import digests
 from gdp_grappler import errors
 from gdp_grappler.cluster import connected_devices
 from gdp_grappler.evaluation.link_timing import line_fit
+from gdp_grappler.plugin import interrupts
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import task_links
 
@@ -68,7 +69,6 @@ class LinkTiming:
       addresses = {task: given.get(task, '') for task in tasks}
       if addresses == self._addresses:
         return
-      self._addresses = addresses
       place = cache.path('networks', f'{digests.of(addresses)}.json')
       wires = _kept(place)
       if not wires:
@@ -76,6 +76,7 @@ class LinkTiming:
         if wires:
           cache.keep(place, _text(wires), notices.say)
       self._known.know(wires)
+      self._addresses = addresses
 
 
 def _timed(tasks: list[str], budget_s: float, ping_pong: PingPong,
@@ -90,6 +91,8 @@ def _timed(tasks: list[str], budget_s: float, ping_pong: PingPong,
     try:
       wires[frozenset(pair)] = _wire(*pair, end, clock, ping_pong)
     except Exception as error:  # TensorFlow fails, or a server is gone.
+      if interrupts.is_of_program(error):
+        raise
       notices.warn_once('The network cannot be timed; its figures stay '
                         f'assumed: {errors.one_line(error, 200)}')
       return {}

@@ -20,6 +20,7 @@ from typing import Any, Sequence
 
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler.plugin import interrupts
 
 AUTO = 'auto'
 MOST_PARTS = 4  # Logical GPUs of a card.
@@ -159,6 +160,8 @@ def _cut(context: Any, value: int | str | None) -> None:
       _say(line)
   # The user's program has to go on after any error.
   except Exception as error:  # pylint: disable=broad-exception-caught
+    if interrupts.is_of_program(error):
+      raise
     _warn(f'GPUs are not split: {errors.one_line(error)}')
 
 

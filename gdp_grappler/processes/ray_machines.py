@@ -129,7 +129,8 @@ class RayMachines(jobs_lib.Machines):
 
   def _complaint(self, error: Exception) -> str:
     """Returns an error text that there is no cluster, with advice."""
-    said = errors.one_line(error).rstrip('. ')
+    # Ray's advice is about flags of Ray's own program.
+    said = errors.one_line(error).partition(' Please ')[0].rstrip('. ')
     if self._address == LOCAL:
       return (f'Ray does not start on this machine: {said}. Try again when it '
               f'has less to do, or leave {spelling.argument("ray")} out.')

@@ -84,14 +84,18 @@ def read_results(path: pathlib.Path) -> dict[str, Any]:
     GdpError: the file cannot be read, is of another version, or has a wrong
       structure.
   """
-  found = files.read_compressed_json(path)
+  remedy = f'Give the {RESULTS} of an output folder as it was made.'
+  try:
+    found = files.read_compressed_json(path)
+  except errors.GdpError as error:
+    raise errors.GdpError(f'{error} {remedy}') from error
   if not isinstance(found, dict) or found.get('schema') != settings_lib.SCHEMA:
     raise errors.GdpError(f'{path} has no results that this version of '
                           'gdp_bench can read.')
   fault = results_shape.fault(found)
   if fault:
-    raise errors.GdpError(f'{path} has no results of gdp_bench: {fault}. Give '
-                          f'the {RESULTS} of an output folder as it was made.')
+    raise errors.GdpError(
+        f'{path} has no results of gdp_bench: {fault}. {remedy}')
   return found
 
 

@@ -9,6 +9,7 @@ import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler.api import models
 from gdp_grappler.plugin import switch
+from helpers import alarms
 
 tf1 = tf.compat.v1
 
@@ -383,3 +384,16 @@ def test_inputs_of_a_model_by_name():
   model = keras.Model(inputs, inputs['a'] @ keras.ops.transpose(inputs['b']))
   signature = {name: tf.TensorSpec((5, 3), tf.float32) for name in inputs}
   assert 'MatMul' in _placed(model, signature=signature).graph.op_types
+
+
+@pytest.mark.parametrize('of_ring, arguments', [
+    (lambda ring: ring, {}),
+    (tf.function, {'signature': [tf.TensorSpec([])]}),
+    (lambda ring: lambda: keras.Sequential([keras.layers.Lambda(ring)]),
+     {'data': (np.ones((2, 8)), np.ones(2))}),
+    (lambda ring: _model(optimizer=keras.optimizers.SGD(ring), loss='mse'), {}),
+], ids=['makes', 'traces', 'builds', 'trains'])  # yapf: disable
+def test_a_timeout_of_the_program_is_no_error_of_a_model(of_ring, arguments):
+  """It became an error that told users to change the model."""
+  with alarms.alarm() as ring, pytest.raises(alarms.TooLongError):
+    _placed(of_ring(ring), **arguments)

@@ -1,8 +1,10 @@
 """Tests of `place`, `load_plan` and `simulate`, on graphs in files."""
 
+import copy
 import dataclasses
 import json
 import pathlib
+import pickle
 
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.placers import registry
+from gdp_grappler.placers import step as step_lib
 from gdp_grappler.reports import units
 from helpers import clusters
 from helpers import graph_defs
@@ -39,6 +43,13 @@ def test_five_lines_place_price_save_and_load(placed, tmp_path):
   assert set(placed.devices) == set(placed.graph.names)
   assert placed.speedup == (placed.on_one_device.step_time_s
                             / placed.step_time_s)
+
+
+@pytest.mark.parametrize('copied', [pickle.dumps, copy.deepcopy])
+def test_a_plan_in_memory_is_not_copied(placed, copied):
+  """Errors were about a lambda and about addresses in memory."""
+  with pytest.raises(errors.PlanError, match='Save it .* by .*load_plan'):
+    copied(placed)
 
 
 def test_simulate_is_what_the_plan_says(placed, tmp_path):
@@ -238,6 +249,25 @@ def test_the_best_single_device_is_called_by_what_it_is(cluster, may_round,
   placed = gdp_grappler.place(_GRAPH, cluster, placer='single_device',
                               may_round=may_round)
   assert placed.where_alone == called
+
+
+def test_a_cpu_that_needs_a_gpu_is_no_baseline():
+  """A step was '5.51x as fast as on the CPU', which left half of it to a GPU.
+
+  No GPU had room for the whole step, and the mix of both had.
+  """
+  cluster = clusters.make_cluster(2, memory_bytes=400)
+  graph = graphs.chain(3, param_bytes=[100] * 3, allowed_types=[[1, 1], [0, 1],
+                                                                [1, 1]])
+  step = step_lib.Step(graph, cluster, None, clusters.FixedCosts(1e-3))
+  mixed = registry.create('single_device').place(step.problem())
+  assert mixed.devices.tolist() == [0, 1, 0]  # It fits.
+  placed = gdp_grappler.PlacedStep(
+      None, step, placement_lib.Placement(np.array([1, 1, 2]), cluster),
+      'metis')
+  assert placed.fits and not placed.on_one_device.valid
+  assert placed.speedup == float('inf')
+  assert 'no single device has the memory for it' in placed.summary()
 
 
 def test_a_map_that_names_the_cpu_is_obeyed_and_says_what_it_rounds(tmp_path):

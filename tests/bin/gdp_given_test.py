@@ -64,12 +64,12 @@ for placer in 'gdp_policy', 'gdp_no_policy', 'single_device':
                   '--output=' + plan]) == 0
 assert not [m for m in sys.modules if m.split('.')[0] == 'tensorflow']
 assert gdp.run(['simulate', graph, '--plan=' + plan, '--json',
-                '--trace=' + plan + '.trace']) == 0
+                '--trace=' + plan + '.trace.json']) == 0
 assert not [m for m in sys.modules if m.split('.')[0] == 'tensorflow']
 ''')
   assert done.results['step_time_s'] == pytest.approx(step_ms * 1e-3, rel=.05)
   assert done.results['valid']
-  trace = json.loads((folder / 'plan.json.trace').read_text())
+  trace = json.loads((folder / 'plan.json.trace.json').read_text())
   assert trace['traceEvents']
 
 
@@ -131,6 +131,16 @@ def test_what_cannot_be_done_gets_one_line(folder, monkeypatch, capsys, command,
   error = capsys.readouterr().err
   assert said in error and error.count('\n') == 1
   assert not list(folder.glob('out.*'))
+
+
+def test_a_plan_is_no_graph(folder, capsys):
+  """The message said that `gdp place` and `gdp simulate` take the plan."""
+  plan = folder / 'plan.json'
+  assert _run('place', folder / 'towers.json', '--cluster=2xP100',
+              '--placer=random', f'--output={plan}') == 0
+  for command, flag in ('profile', 'output'), ('simulate', 'plan'):
+    assert _run(command, plan, f'--{flag}={folder / flag}.json') == 2
+    assert f'{plan} is a plan, not a graph' in capsys.readouterr().err
 
 
 def test_a_plan_of_other_sizes_does_not_fit(folder, capsys):

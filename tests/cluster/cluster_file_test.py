@@ -28,6 +28,13 @@ def test_files_that_are_no_clusters(tmp_path, name, content):
   assert '\n' not in str(error.value)
 
 
+def test_a_list_without_devices(tmp_path):
+  """The message said that links are missing."""
+  (tmp_path / 'c.json').write_text('[]')
+  with pytest.raises(errors.ClusterError, match='it lists no devices'):
+    cluster_file.read(str(tmp_path / 'c.json'))
+
+
 def test_no_file(tmp_path):
   for path in (tmp_path, tmp_path / 'none.json'):
     with pytest.raises(errors.ClusterError, match='Cannot read cluster file'):

@@ -47,3 +47,19 @@ def test_what_differs_is_of_another_kind():
   ]
   cluster = dataclasses.replace(cluster, devices=devices)
   assert len(one_device.of_each_kind(cluster, allowed, _ones(cluster))) == 3
+
+
+def test_a_cpu_that_needs_a_gpu_does_not_stand_alone():
+  """A mix of a CPU and a GPU was called the best single device."""
+  cluster = presets.preset('2xP100')
+  allowed, seconds = _ones(cluster) > 0, _ones(cluster)
+  alone = one_device.of_each_kind(cluster, allowed, seconds, alone=True)
+  assert alone.tolist() == [[0, 0], [1, 1]]
+  allowed[0] = [False, True, True]
+  mixed = one_device.of_each_kind(cluster, allowed, seconds)
+  assert mixed[0].tolist() == [1, 0]
+  alone = one_device.of_each_kind(cluster, allowed, seconds, alone=True)
+  assert alone.tolist() == [[1, 1], [2, 2]]
+  allowed[0] = [True, False, False]  # An op of the host is on it in any case.
+  alone = one_device.of_each_kind(cluster, allowed, seconds, alone=True)
+  assert alone.tolist() == [[0, 0], [0, 1]]

@@ -58,13 +58,17 @@ def test_nobody_there():
   assert '\n' not in str(raised.value)
 
 
-def test_somebody_who_does_not_answer():
+def test_somebody_who_does_not_answer(monkeypatch):
+  """For these seconds, `gdp` showed that TensorFlow was being loaded."""
+  shown = []
+  monkeypatch.setattr(remote_devices.progress, 'doing', shown.append)
   with socket.socket() as listener:
     listener.bind(('localhost', 0))
     listener.listen()
     target = f'grpc://localhost:{listener.getsockname()[1]}'
     with pytest.raises(errors.ClusterError, match='cannot be reached'):
       remote_devices.remote_cluster(target, timeout_s=2)
+  assert shown == [f'connecting to {target}']
 
 
 @pytest.mark.parametrize('text', [

@@ -47,6 +47,15 @@ def test_a_folder_does_not_hide_a_preset(tmp_path, monkeypatch):
   assert resolve.resolve('2xP100') == presets.preset('2xP100')
 
 
+def test_a_folder_is_no_cluster(tmp_path, monkeypatch):
+  """The message said that the folder is not a card."""
+  (tmp_path / 'mine').mkdir()
+  monkeypatch.chdir(tmp_path)
+  for text in ('mine', './mine'):
+    with pytest.raises(errors.ClusterError, match='it is a folder'):
+      resolve.resolve(text)
+
+
 @pytest.mark.parametrize('target', ['grpc://', 'grpc:host:1', 'grpc://a b:1'])
 def test_targets_that_are_none(target):
   with pytest.raises(errors.ClusterError, match='is not a target'):

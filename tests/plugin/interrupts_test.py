@@ -1,9 +1,13 @@
+import functools
 import signal
 import threading
 
 import pytest
 
+from gdp_grappler.plugin import host
 from gdp_grappler.plugin import interrupts
+from gdp_grappler.plugin import library
+from helpers import alarms
 
 
 @pytest.fixture(autouse=True)
@@ -88,3 +92,63 @@ def test_a_signal_that_never_came_is_forgotten(before):
   with pytest.raises(TimeoutError, match='mine'):
     signal.raise_signal(signal.SIGINT)
   assert signal.getsignal(signal.SIGINT) is before
+
+
+def _raised(function):
+  with pytest.raises(Exception) as caught:
+    function()
+  return caught.value
+
+
+def test_timeouts_of_the_program_are_told_from_other_errors():
+
+  def wrapped():
+    try:
+      ring()
+    except alarms.TooLongError as error:
+      raise ValueError from error
+
+  with alarms.alarm() as ring:
+    assert interrupts.is_of_program(_raised(ring))
+    assert interrupts.is_of_program(_raised(wrapped))
+    assert not interrupts.is_of_program(_raised(lambda: 1 / 0))
+    # `Enum` is the class of SIG_DFL and SIG_IGN.
+    assert not interrupts.is_of_program(_raised(lambda: signal.Signals(-1)))
+
+
+def test_errors_that_are_causes_of_each_other_are_not_of_the_program():
+  first, second = ValueError(), ValueError()
+  first.__cause__, second.__cause__ = second, first
+  assert not interrupts.is_of_program(first)
+
+
+class _Handler:
+
+  def __call__(self, *unused_args):
+    raise alarms.TooLongError
+
+  def method(self, *unused_args):
+    raise alarms.TooLongError
+
+
+@pytest.mark.parametrize('handler', [
+    _Handler(),
+    _Handler().method,
+    functools.partial(_Handler().method, 1),
+], ids=['object', 'method', 'partial'])
+def test_handlers_of_all_kinds(handler):
+  before = signal.signal(signal.SIGUSR1, handler)
+  try:
+    error = _raised(lambda: signal.raise_signal(signal.SIGUSR1))
+    assert interrupts.is_of_program(error)
+  finally:
+    signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_timeout_while_the_host_starts_reaches_the_program(monkeypatch):
+  """The host warned that placing the graph had failed, and the step ran."""
+  query = library.Query('step', 'ab', '', (), (), (), b'', True)
+  with alarms.alarm() as ring:
+    monkeypatch.setattr(host.garbage, 'uncollected', ring)
+    with pytest.raises(alarms.TooLongError):
+      host.Host(lambda *_: None).answer(query)

@@ -10,6 +10,7 @@ import pytest
 
 from gdp_grappler.plugin import interrupts
 from gdp_grappler.plugin import library
+from helpers import alarms
 
 # Sources are not installed.
 _PASS = (pathlib.Path(__file__).parents[2] / 'gdp_grappler' / 'plugin'
@@ -79,6 +80,14 @@ def test_an_exception_of_the_program_is_raised_after_the_pass(error, cause):
   with pytest.raises(cause):
     signal.raise_signal(signal.SIGINT)
   assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_timeout_of_the_program_is_raised_after_the_pass():
+  """A warning called the timeout a failure of the pass."""
+  with alarms.alarm() as ring:
+    assert _Caller(ring).code == library._INTERRUPTED
+    with pytest.raises(alarms.TooLongError):
+      signal.raise_signal(signal.SIGINT)
 
 
 def test_where_no_signal_is_handled_it_is_said(monkeypatch):

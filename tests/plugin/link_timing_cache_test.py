@@ -8,6 +8,7 @@ import pytest
 from gdp_grappler import digests
 from gdp_grappler.plugin import link_timing_cache
 from gdp_grappler.plugin import task_links
+from helpers import alarms
 
 _TASKS = [
     '/job:localhost/replica:0/task:0', '/job:worker/replica:0/task:0',
@@ -102,3 +103,14 @@ def test_a_server_that_is_gone_leaves_what_was_assumed(timed, monkeypatch,
   cluster = known.cluster(None, _NAMES)
   assert 'measured' not in ' '.join(cluster.notes)
   assert 'cannot be timed' in capfd.readouterr().err
+
+
+def test_a_timeout_of_the_program_ends_timing(timed, monkeypatch):
+  """The program went on, and links stayed assumed for good."""
+  timing = link_timing_cache.LinkTiming(task_links.TaskLinks(), None)
+  with alarms.alarm() as ring, monkeypatch.context() as context:
+    context.setattr(link_timing_cache, '_wire', ring)
+    with pytest.raises(alarms.TooLongError):
+      timing.once(_NAMES, {})
+  timing.once(_NAMES, {})
+  assert len(timed) == 3

@@ -71,6 +71,19 @@ def test_what_was_asked_for_stays_and_is_told():
     assert "1 op stays where tf.device put it ('pins')" in outcome.message
 
 
+def test_the_graph_that_makes_variables_counts_no_requests():
+  """A fit said that tf.device keeps ops, in a program without tf.device."""
+  source = _source(*graph_defs.branches(graph_defs.CPU(1)))
+  asked.mark(source.graph_def, lambda node: graph_defs.CPU(1)
+             if node.name == 'b0' else '')
+  source = dataclasses.replace(source, name='initialize_variables')
+  outcome = optimizer.optimize(source, _RANDOM)
+  on = dict(zip([n.name for n in source.graph_def.node], outcome.devices))
+  assert on['b0'] == graph_defs.CPU(1)
+  assert 'placed by random' in outcome.message
+  assert 'pins' not in outcome.message
+
+
 def test_graph_of_which_all_was_asked_for_is_told():
   source = _source(graph_defs.node('a', 'NoOp', device=graph_defs.CPU(1)))
   asked.mark(source.graph_def, lambda node: node.device)

@@ -7,6 +7,7 @@ import pytest
 
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import splitting
+from helpers import alarms
 
 _GIB = 1 << 30
 
@@ -202,6 +203,15 @@ def test_an_error_never_stops_a_program(monkeypatch, said):
   monkeypatch.setattr(splitting, '_free_bytes', fail)
   assert not _start(_runtime(), 2)
   assert said == ['GPUs are not split: no 2 cards at all']
+
+
+def test_a_timeout_of_the_program_stops_it(monkeypatch, said):
+  """It became a line that GPUs are not split, and the program went on."""
+  with alarms.alarm() as ring:
+    monkeypatch.setattr(splitting, '_free_bytes', ring)
+    with pytest.raises(alarms.TooLongError):
+      _start(_runtime(), 2)
+  assert not said
 
 
 @pytest.mark.parametrize('value', [0, 5, 2.0, True, 'two', '2', [2]])

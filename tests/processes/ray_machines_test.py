@@ -118,6 +118,21 @@ def test_a_ray_that_does_not_start_is_one_line(monkeypatch, address, said):
   assert '\n' not in str(info.value)
 
 
+@ray_programs.needs_ray
+def test_a_message_names_no_flag_of_ray(monkeypatch):
+  """It told users of `gdp_bench` to give --address, a flag of Ray alone."""
+  import ray
+
+  def init(*unused, **also_unused):
+    raise ConnectionError('Could not find any running Ray instance. Please '
+                          'specify the one by setting `--address` flag.')
+
+  monkeypatch.setattr(ray, 'init', init)
+  with pytest.raises(errors.GdpError, match='running Ray instance. Start one'):
+    with ray_machines.RayMachines('auto'):
+      pass
+
+
 def test_a_missing_ray_is_told_with_its_extra(monkeypatch):
   monkeypatch.setitem(sys.modules, 'ray', None)
   with pytest.raises(errors.GdpError, match=r"'gdp-grappler\[ray\]'"):

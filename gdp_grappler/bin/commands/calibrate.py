@@ -26,8 +26,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       help='measure the card of this machine: launches, small transfers, '
       'kernels by size', epilog=_EPILOG,
       formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument('--output', metavar='FILE',
-                      help='write what was measured, as JSON')
+  parser.add_argument('--output', type=common.json_file, metavar='FILE.json',
+                      help='write what was measured')
   parser.add_argument('--device', type=_gpu, default=0, metavar='GPU:N',
                       help='the card to measure (default GPU:0)')
   parser.add_argument(

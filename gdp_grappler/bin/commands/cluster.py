@@ -8,7 +8,6 @@ import pathlib
 from typing import TYPE_CHECKING
 
 from gdp_grappler import errors
-from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 from gdp_grappler.cluster import preset_grammar
@@ -98,7 +97,8 @@ def _check(arguments: argparse.Namespace) -> None:
     if path.suffix not in cluster_file.SUFFIXES:
       raise errors.ClusterError(
           f'Cannot tell how to write {path}: end its name in .json or .pbtxt.')
-    files.check_writable(path)
+    # The cluster itself may be changed in place.
+    common.check_output(path, arguments, ['calibration'])
 
 
 def _measured(cluster: cluster_lib.Cluster,

@@ -6,6 +6,7 @@ import argparse
 import importlib
 import math
 import os
+import pathlib
 import sys
 from typing import Any, Callable, Iterable, Sequence, TYPE_CHECKING, TypeVar
 
@@ -27,8 +28,12 @@ if TYPE_CHECKING:
   from gdp_grappler.evaluation import evaluator
   from gdp_grappler.problems import request as request_lib
 
-# Arguments that may name files to read.
-_READ = 'graph', 'plan', 'cluster', 'profile', 'calibration'
+# Arguments that may name files to read, and those that may name folders.
+_READ = 'graph', 'plan', 'cluster', 'profile', 'calibration', 'policy'
+_FOLDERS = 'graph', 'policy'
+# Files and folders of a SavedModel or a network, and endings of graphs.
+_PARTS = 'policy.json', 'variables', 'assets', 'assets.extra'
+_GRAPHS = '.pb', '.pbtxt'
 _Number = TypeVar('_Number', int, float)
 
 
@@ -257,27 +262,49 @@ def load_tensorflow() -> None:
     importlib.import_module('tensorflow').config.list_logical_devices()
 
 
-def check_output(path: str | os.PathLike[str],
-                 arguments: argparse.Namespace) -> None:
+def check_output(path: str | os.PathLike[str], arguments: argparse.Namespace,
+                 names: Iterable[str] = _READ) -> None:
   """Checks that a result can be written, before the work.
 
   The result must not replace a file that the command reads.
 
   Args:
     path: The file of the result.
-    arguments: All arguments, which may name files to read.
+    arguments: All arguments, which may name files and folders to read.
+    names: Names of these arguments.
 
   Raises:
     GdpError: the file cannot be written, or is read.
   """
   files.check_writable(path)
-  for name in _READ:
+  for name in names if os.path.isfile(path) else ():
     read = getattr(arguments, name, None)
-    if (read and os.path.isfile(path) and os.path.exists(read) and
-        os.path.samefile(read, path)):
+    if not read or not os.path.exists(read):
+      continue
+    is_whole = os.path.samefile(read, path)
+    if is_whole or name in _FOLDERS and _is_part(path, read):
+      part = '' if is_whole else 'a file of '
       raise errors.GdpError(
-          f'Cannot write {path}: it is the {name} that is read, and would be '
-          'lost. Name another place.')
+          f'Cannot write {path}: it is {part}the {name} that is read, and '
+          'would be lost. Name another place.')
+
+
+def _is_part(path: str | os.PathLike[str], folder: str) -> bool:
+  """Whether a file may be a part of what is read from a folder."""
+  file = pathlib.Path(os.path.realpath(path))
+  root = pathlib.Path(os.path.realpath(folder))
+  return root in file.parents and (file.suffix in _GRAPHS or
+                                   file.relative_to(root).parts[0] in _PARTS)
+
+
+def json_file(text: str) -> str:
+  """Returns the name of a JSON file. A device or a pipe may have any name."""
+  is_file = os.path.isfile(text) or not os.path.exists(text)
+  # A shell may have redirected /dev/stdout to a file.
+  if not text.endswith('.json') and is_file and not text.startswith('/dev/'):
+    raise argparse.ArgumentTypeError(
+        f'it is {text!r}; end the name of the file in .json')
+  return text
 
 
 def warn(evaluation: evaluator.Evaluation) -> None:

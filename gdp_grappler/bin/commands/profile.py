@@ -40,7 +40,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   parser.add_argument(
       '--steps', type=common.positive, default=20,
       help=('traced steps, of which medians are taken (default 20)'))
-  parser.add_argument('--output', required=True, help='profile to write')
+  parser.add_argument('--output', required=True, type=common.json_file,
+                      metavar='FILE.json', help='profile to write')
   common.add_cache(parser, 'earlier profiles')
   parser.set_defaults(action=run)
 

@@ -26,7 +26,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       help='print a row for each layer; by default consecutive layers on one '
       'device may share a row')
   parser.add_argument(
-      '--output', metavar='FILE.json',
+      '--output', type=common.json_file, metavar='FILE.json',
       help='write the devices of the layers to this file, which can be edited '
       'and is a plan')
   parser.add_argument('--json', action='store_true', help='print JSON')

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 from typing import Any, TYPE_CHECKING
 
+from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler import files
 from gdp_grappler import progress
@@ -29,13 +31,14 @@ def add(commands: Any) -> None:
       ('order of ready ops in the trace and for all figures but the step '
        'times, which are printed for both orders; by default that of the plan: '
        f'critical_path if it has priorities, else {order_names.DEFAULT}'))
-  parser.add_argument('--trace', help='write a Chrome trace to this file')
+  parser.add_argument('--trace', type=common.json_file, metavar='FILE.json',
+                      help='write a Chrome trace to this file')
   parser.add_argument(
       '--tensorboard', metavar='FOLDER',
       help="write TensorBoard's events to this folder: the graph by device, "
       'the plan as text, its timeline')
   parser.add_argument(
-      '--node_data', metavar='FILE.json',
+      '--node_data', type=common.json_file, metavar='FILE.json',
       help='write the devices to this file, as node data for Model Explorer, '
       'and the graph for it to FILE.graph.json')
   parser.add_argument(
@@ -48,11 +51,16 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
   """Prices the plan, writes the pictures and prints the price."""
-  for path in filter(None, (arguments.trace, arguments.node_data)):
-    common.check_output(path, arguments)
+  outputs = [*filter(None, (arguments.trace, arguments.node_data))]
   if arguments.node_data:
     from gdp_grappler.reports import model_explorer
-    common.check_output(model_explorer.beside(arguments.node_data), arguments)
+    outputs.append(str(model_explorer.beside(arguments.node_data)))
+  for path in outputs:
+    common.check_output(path, arguments)
+  if len(set(map(os.path.realpath, outputs))) < len(outputs):
+    raise errors.GdpError(
+        f'Cannot write {arguments.trace}: --trace and --node_data would write '
+        'the same file. Name another place.')
   if arguments.tensorboard:
     files.check_folder(arguments.tensorboard)
     extras.require('A timeline for TensorBoard', 'PIL')

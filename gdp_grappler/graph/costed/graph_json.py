@@ -42,7 +42,7 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
     InvalidGraphError: the file is not JSON, or a node, an edge or a field is
       wrong.
   """
-  fields = _parse(path, data)
+  fields = parse(path, data)
   _check_fields(path, 'the file', fields, _GRAPH)
   if fields.get('schema', SCHEMA) != SCHEMA:
     raise given.wrong(
@@ -67,12 +67,24 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
   return given.assemble(path, name, ops, _edges(path, fields, ops, index))
 
 
-def _parse(path: str, data: bytes) -> dict[str, Any]:
+def parse(path: str, data: bytes) -> dict[str, Any]:
+  """Returns the fields of a graph, which are not checked.
+
+  Args:
+    path: Path of the file, for messages.
+    data: Content of the file.
+
+  Raises:
+    InvalidGraphError: the file is not JSON, or not of a graph.
+  """
   try:
     fields = files.parse_json(data, files.unique)
   except ValueError as error:
     raise errors.InvalidGraphError(
         f'{path} is not JSON: {error}. Write it again. {_REMEDY}') from error
+  if isinstance(fields, dict) and {'devices', 'fingerprint'} <= set(fields):
+    raise errors.InvalidGraphError(
+        f'{path} is a plan, not a graph. Give the graph for which it was made.')
   if not isinstance(fields, dict) or 'nodes' not in fields:
     raise errors.InvalidGraphError(
         f'{path} is JSON but no graph: it is no object with "nodes", such as '

@@ -53,6 +53,33 @@ def of_fitted(
   """
   if training_step.knows_inputs(model):
     return None
+  found = _element_spec(model)
+  return None if found is None else of(found, batch_size, tell)
+
+
+def labels_of_fitted(model: Any, batch_size: int) -> tuple[Any, ...] | None:
+  """Returns the specs of the labels on which a Keras model was trained last.
+
+  Args:
+    model: Model of Keras 3 or tf_keras.
+    batch_size: Size of first dimensions that the model does not know, whatever
+      the training had.
+
+  Returns:
+    (y,), or () if the model was trained without labels. None if it was not
+    trained yet, or does not know its own inputs.
+  """
+  found = _element_spec(model)
+  if found is None or not training_step.knows_inputs(model):
+    return None
+  size = training_step.known_shape(model.outputs[0].shape, batch_size)[:1]
+  return tf.nest.map_structure(
+      lambda spec: tf.TensorSpec([*size, *spec.shape[1:]], spec.dtype),
+      of(found, batch_size)[1:2])
+
+
+def _element_spec(model: Any) -> Any:
+  """Returns the spec of the batches of a model's `fit`; None before a `fit`."""
   function = getattr(model, 'train_function', None)
   found = None
   for concrete in captures.concrete_functions(
@@ -60,7 +87,7 @@ def of_fitted(
     for argument in tf.nest.flatten(concrete.structured_input_signature):
       if isinstance(argument, tf.data.IteratorSpec):
         found = argument._element_spec
-  return None if found is None else of(found, batch_size, tell)
+  return found
 
 
 def _specs(part: Any, batch_size: int) -> Any:

@@ -36,9 +36,19 @@ class Origin:
 
   Attributes:
     text: The text that the user typed.
+
+  Raises:
+    InvalidGraphError: the text is empty.
   """
 
   text: str
+
+  def __post_init__(self) -> None:
+    # A path of '' would be the current folder.
+    if not self.text:
+      raise errors.InvalidGraphError(
+          f'No graph is given: its name is empty. Give {KINDS}, or '
+          f'{_WORKLOADS}.')
 
   @property
   def path(self) -> pathlib.Path:

@@ -191,7 +191,10 @@ def of_meta_graph(message: meta_graph_pb2.MetaGraphDef, path: str,
 def _refuse_given(origin: origin_lib.Origin) -> None:
   """Raises an error for a graph that has costs but no TensorFlow ops."""
   data = origin.data if origin.is_file and not origin.is_archive else b''
-  if graph_json.is_graph_json(data) or cost_graph.is_cost_graph(data):
+  is_json = graph_json.is_graph_json(data)
+  if is_json:
+    graph_json.parse(origin.text, data)  # It may be a plan, or anything else.
+  if is_json or cost_graph.is_cost_graph(data):
     raise errors.InvalidGraphError(
         f'{origin.text} is a graph of costs without TensorFlow ops (JSON or '
         'CostGraphDef), which cannot be run, profiled or trained on as a '

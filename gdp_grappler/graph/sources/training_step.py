@@ -18,6 +18,8 @@ from gdp_grappler import errors
 UNKNOWN_DIMENSION = 64
 # Note about inputs of which `is_dense` is false.
 AS_DENSE = 'sparse and ragged inputs traced as dense tensors of the same shape'
+# Errors of a loss that does not take the labels it gets.
+_REJECTS = (AssertionError, TypeError, ValueError)
 _LARGEST_DIMENSION = 2**31 - 1  # Dimensions are 32-bit integers.
 # Loss for each activation of an output layer.
 _LOSSES = {
@@ -60,7 +62,8 @@ def is_dense(tensor: Any) -> bool:
 
 def empty_step(model: Any, origin: str, batch_size: int, note: Callable[[str],
                                                                         None],
-               batch: tuple[Any, ...] | None = None) -> functools.partial[Any]:
+               batch: tuple[Any, ...] | None = None,
+               labels: tuple[Any, ...] | None = None) -> functools.partial[Any]:
   """Returns a call that makes TensorFlow optimize a step, but computes none.
 
   The call runs the model's train function on a data set without elements. A
@@ -73,7 +76,9 @@ def empty_step(model: Any, origin: str, batch_size: int, note: Callable[[str],
     batch_size: Size of unknown first dimensions.
     note: Function that is called with a line for each assumption.
     batch: Specs of one batch of a compiled model (`batch_specs`). None means
-      that inputs are taken from the model, and labels from its losses.
+      that inputs are taken from the model.
+    labels: (y,) or () with specs, if `batch` is None. None means that labels
+      are guessed from the losses.
 
   Raises:
     InvalidGraphError: the object is not a Keras model, or its inputs are
@@ -91,11 +96,12 @@ def empty_step(model: Any, origin: str, batch_size: int, note: Callable[[str],
     _note_unknown(inputs, batch_size, note)
     if getattr(model, 'optimizer', None) is None:
       _compile(model, note)
-    targets = _targets(model, batch_size)
-    if not targets:
+    if labels is None:
+      labels = _targets(model, batch_size, note)
+    if not labels:
       note('the model is compiled without a loss: taking batches without '
            'labels')
-    batch = (features,) + targets
+    batch = (features,) + labels
   model.jit_compile = False
   model.run_eagerly = False
   iterator = iter(_no_batches(batch))
@@ -164,7 +170,8 @@ def _activation(tensor: tf.Tensor) -> str:
   return getattr(getattr(layer, 'activation', None), '__name__', '')
 
 
-def _targets(model: Any, batch_size: int) -> tuple[Any, ...]:
+def _targets(model: Any, batch_size: int,
+             note: Callable[[str], None]) -> tuple[Any, ...]:
   """Returns specs of the labels that the losses need, or ()."""
   losses = model.loss
   if not losses:
@@ -173,25 +180,43 @@ def _targets(model: Any, batch_size: int) -> tuple[Any, ...]:
   outputs = model.outputs
   if isinstance(losses, dict):
     return ({
-        name: _target(losses[name], output, batch_size)
+        name: _target(losses[name], output, batch_size, note)
         for name, output in zip(names, outputs) if name in losses
     },)
   if not isinstance(losses, (list, tuple)):
     losses = [losses] * len(outputs)
   specs = tuple(
-      _target(loss, output, batch_size)
+      _target(loss, output, batch_size, note)
       for loss, output in zip(losses, outputs))
   return (specs[0] if len(specs) == 1 else specs,)
 
 
-def _target(loss: Any, output: tf.Tensor, batch_size: int) -> tf.TensorSpec:
-  """Returns the spec of labels: classes for sparse losses, or outputs."""
+def _target(loss: Any, output: tf.Tensor, batch_size: int,
+            note: Callable[[str], None]) -> tf.TensorSpec:
+  """Returns the spec of labels: like the output, or classes for some losses."""
   shape = known_shape(output.shape, batch_size)
   label = loss if isinstance(loss, str) else getattr(loss, '__name__',
                                                      type(loss).__name__)
-  if 'sparse' in label.lower():
-    return tf.TensorSpec(shape[:-1], tf.int64)
-  return tf.TensorSpec(shape, tf.float32)
+  like_output = tf.TensorSpec(shape, tf.float32)
+  if 'sparse' not in label.lower():
+    if not callable(loss) or _takes(loss, like_output):
+      return like_output
+    note(f'labels taken as classes, because {label} does not take labels with '
+         'the shape of the output')
+  return tf.TensorSpec(shape[:-1], tf.int64)
+
+
+def _takes(loss: Callable[..., Any], spec: tf.TensorSpec) -> bool:
+  """Whether a loss can be traced with labels and outputs of a spec."""
+  # The `call` of a Keras loss does not reduce the losses of a batch. In the
+  # scope of a strategy, some reductions fail outside of the train function.
+  compute = getattr(loss, 'call', loss)
+  traced = tf.function(lambda labels, outputs: compute(labels, outputs))
+  try:
+    traced.get_concrete_function(spec, spec)
+  except _REJECTS:
+    return False
+  return True
 
 
 def _no_batches(specs: tuple[Any, ...]) -> tf.data.Dataset:

@@ -193,9 +193,14 @@ def metadata(path: pathlib.Path) -> Mapping[str, Any]:
                     Any] = files.parse_json(files.read(path / 'policy.json'))
     fingerprint = result['schema']
   except (OSError, ValueError, KeyError, TypeError) as error:
+    why = 'has no "schema"'
+    if isinstance(error, OSError):
+      why = f'cannot be read ({error.strerror})'
+    elif isinstance(error, ValueError):
+      why = f'is damaged ({error})'
     raise errors.PolicyMismatchError(
-        f'{path} is not a policy: {type(error).__name__}: {error}. Give the '
-        'folder "policy" that gdp_train wrote.') from error
+        f'{path} is not a policy: its policy.json {why}. Give the folder '
+        '"policy" that gdp_train wrote.') from error
   if fingerprint != schema.fingerprint():
     raise errors.PolicyMismatchError(
         f'The policy in {path} was trained for other features (schema '

@@ -19,11 +19,7 @@ class SingleDevicePlacer:
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
-    rows = one_device.of_each_kind(problem.cluster, problem.allowed,
-                                   problem.op_seconds)
-    best = problem.evaluator.price_groups(problem.graph, rows,
-                                          ceiling_s=None).best()
-    return placement_lib.from_groups(problem.graph, rows[best], problem.cluster)
+    return best_of_one(problem)
 
 
 class DeviceTypePlacer:
@@ -54,6 +50,21 @@ class DeviceTypePlacer:
           f'No op of graph "{problem.graph.name}" may be on a {self._type}. '
           'Take another placer.')
     return all_on(problem, first)
+
+
+def best_of_one(problem: placer_lib.Problem,
+                alone: bool = False) -> placement_lib.Placement:
+  """The best by price of the placements of all groups on one device.
+
+  Args:
+    problem: The graph and the cluster.
+    alone: See `one_device.of_each_kind`.
+  """
+  rows = one_device.of_each_kind(problem.cluster, problem.allowed,
+                                 problem.op_seconds, alone=alone)
+  best = problem.evaluator.price_groups(problem.graph, rows,
+                                        ceiling_s=None).best()
+  return placement_lib.from_groups(problem.graph, rows[best], problem.cluster)
 
 
 def all_on(problem: placer_lib.Problem, device: int) -> placement_lib.Placement:

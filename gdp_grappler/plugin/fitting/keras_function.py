@@ -196,7 +196,9 @@ class KerasFunction(current_call.RunningCall):
   def _why_unseen(self) -> str:
     """Returns why the pass printed no line."""
     return (f'its graph has fewer than {self._minimum()} ops'
-            f'{self._or_no_layer()}, or was seen before')
+            f'{self._or_no_layer()}, or was seen before and keeps its '
+            'placement, or Grappler failed before it called the plugin '
+            '(TensorFlow has then logged an error)')
 
   def _or_no_layer(self) -> str:
     settings = self._settings or settings_lib.Settings()

@@ -11,6 +11,7 @@ from typing import Any, Callable, Iterator
 from gdp_grappler import method_wrapping
 from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import devices
+from gdp_grappler.plugin import interrupts
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import switch
 from gdp_grappler.plugin import xla
@@ -82,6 +83,8 @@ def _wrap_maker(cls: Any, kind: str) -> None:
         _warn_of_tables(self)
         _succeed(self, before, made)
     except Exception as error:
+      if interrupts.is_of_program(error):
+        raise
       _warn_of_failure(self, kind, error)
       made = own
     setattr(self, attribute, made)
@@ -91,11 +94,11 @@ def _wrap_maker(cls: Any, kind: str) -> None:
 
 
 def _warn_of_failure(model: Any, kind: str, error: Exception) -> None:
-  """Warns that a function of Keras runs as without the option."""
+  """Warns that only the pass will place a function of Keras."""
   notices.warn_once(
-      f'{_KINDS[kind]} of "{model.name}": left as it was: '
-      f'preparing it failed with {type(error).__name__}: {error}. '
-      'Please report it.')
+      f'{_KINDS[kind]} of "{model.name}": variables stay where they are, and '
+      f'steps are not timed: preparing it failed with {type(error).__name__}: '
+      f'{error}. Please report it.')
 
 
 def _warn_of_tables(model: Any) -> None:

@@ -1,6 +1,7 @@
 import argparse
 import contextlib
 import importlib
+import pathlib
 import signal
 from unittest import mock
 
@@ -65,6 +66,70 @@ def test_a_result_does_not_replace_what_is_read(tmp_path, capsys, command):
   assert gdp.run(command.format(path, link).split()) == 2
   assert f'Cannot write {link}: it is the ' in capsys.readouterr().err
   assert path.read_text() == '{}'
+
+
+@pytest.mark.parametrize('command', [
+    'place {0} --cluster=2xP100 --output={0}/saved_model.pb',
+    'place {0} --cluster=2xP100 --output={0}/fit_3_0a1b2c.pb',
+    'place {0} --cluster=2xP100 --output={0}/assets/words.json',
+    'place g.pb --cluster=2xP100 --policy={0} --output={0}/policy.json',
+    'show {0} --plan=p.json --output={0}/assets/words.json',
+])
+def test_a_result_does_not_replace_a_file_of_a_folder_that_is_read(
+    tmp_path, capsys, command):
+  """The placed graph replaced the SavedModel of a user, who lost it."""
+  (tmp_path / 'assets').mkdir()
+  command = command.format(tmp_path)
+  path = pathlib.Path(command.rpartition('=')[2])
+  path.write_text('{}')
+  assert gdp.run(command.split()) == 2
+  assert f'Cannot write {path}: it is a file of the ' in capsys.readouterr().err
+  assert path.read_text() == '{}'
+
+
+def test_results_may_be_in_the_folder_that_is_read(tmp_path):
+  (tmp_path / 'plan.json').touch()
+  arguments = argparse.Namespace(graph=str(tmp_path), policy=str(tmp_path))
+  common.check_output(tmp_path / 'plan.json', arguments)
+  common.check_output(tmp_path / 'placed.pb', arguments)
+
+
+def test_a_cluster_may_be_changed_in_place_but_a_calibration_may_not(
+    tmp_path, monkeypatch, capsys):
+  """The cluster replaced the calibration, which takes minutes to measure."""
+  monkeypatch.chdir(tmp_path)
+  assert gdp.run(['cluster', '2xP100', '--output=x.json']) == 0
+  assert gdp.run(['cluster', 'x.json', '--output=x.json']) == 0
+  assert gdp.run(
+      ['cluster', '2xP100', '--calibration=x.json', '--output=x.json']) == 2
+  assert 'it is the calibration that is read' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('command', [
+    'show g.pb --plan=p.json --output',
+    'simulate g.pb --plan=p.json --trace',
+    'simulate g.pb --plan=p.json --node_data',
+    'profile g.pb --output',
+    'calibrate --output',
+])
+def test_json_has_no_name_of_another_format(capsys, command):
+  """A map of layers was written as map.pb, which no command reads."""
+  with pytest.raises(SystemExit):
+    gdp.parser().parse_args(f'{command}=map.pb'.split())
+  assert "'map.pb'; end the name of" in capsys.readouterr().err
+  gdp.parser().parse_args(f'{command}=/dev/stdout'.split())
+
+
+@pytest.mark.parametrize('trace', ['x.json', './x.graph.json'])
+def test_results_do_not_replace_each_other(tmp_path, monkeypatch, capsys,
+                                           trace):
+  """The node data replaced the trace, and the command said nothing."""
+  monkeypatch.chdir(tmp_path)
+  assert gdp.run([
+      'simulate', 'g.pb', '--plan=p.json', f'--trace={trace}',
+      '--node_data=x.json'
+  ]) == 2
+  assert 'would write the same file' in capsys.readouterr().err
 
 
 def test_a_terminal_may_be_read_and_written():

@@ -96,3 +96,18 @@ def test_what_a_model_was_trained_on_while_the_option_was_on():
       getattr(made, 'stock', made), 'fit', False)
   x, y = batch_specs.of_fitted(model, 32)
   assert (tuple(x.shape), tuple(y.shape)) == ((4, 5), (4, 2))
+
+
+@pytest.mark.parametrize('library', [keras, tf_keras])
+def test_labels_on_which_a_model_that_knows_its_inputs_was_trained(library):
+  """They were guessed from the loss, even after a fit."""
+  model = library.Sequential([library.Input((5,)), library.layers.Dense(2)])
+  model.compile('sgd', 'mse')
+  assert batch_specs.labels_of_fitted(model, 32) is None
+  model.fit(np.zeros((8, 5), np.float32), np.zeros((8, 1), np.int32),
+            batch_size=4, verbose=0)
+  (y,) = batch_specs.labels_of_fitted(model, 32)
+  assert tuple(y.shape) == (32, 1) and y.dtype == tf.int32
+  own = _subclassed(library)
+  own.fit(np.zeros((8, 5), np.float32), np.zeros((8, 2), np.float32), verbose=0)
+  assert batch_specs.labels_of_fitted(own, 32) is None

@@ -30,6 +30,12 @@ def test_what_exists_is_no_function(tmp_path, monkeypatch):
   assert not origin.Origin('a:b').names_function
 
 
+def test_an_empty_name_is_not_the_current_folder():
+  """A script whose variable was not set got the graph of another folder."""
+  with pytest.raises(errors.InvalidGraphError, match='No graph is given'):
+    origin.Origin('')
+
+
 def test_missing_and_unreadable(tmp_path):
   with pytest.raises(errors.InvalidGraphError,
                      match='Graph none.pb does not exist. Give a captured'):

@@ -100,6 +100,44 @@ def test_losses_by_name_leave_outputs_out():
          } == {'q': [8, 2]}
 
 
+def _masked_loss(labels, outputs):
+  """The loss of TensorFlow's tutorial on transformers."""
+  compute = keras.losses.SparseCategoricalCrossentropy(from_logits=True,
+                                                       reduction='none')
+  mask = tf.cast(labels != 0, tf.float32)
+  return tf.reduce_sum(compute(labels, outputs) * mask) / tf.reduce_sum(mask)
+
+
+def _distance(labels, outputs):
+  return tf.reduce_sum(tf.abs(labels - outputs))
+
+
+@pytest.mark.parametrize('loss, are_classes', [
+    (_masked_loss, True),
+    (keras.losses.CTC(), True),
+    (_distance, False),
+    (keras.losses.MeanSquaredError(), False),
+    (tf_keras.losses.MeanSquaredError(), False),
+])
+def test_a_loss_that_takes_only_classes_gets_classes(loss, are_classes):
+  """Only the name of a loss decided, so a model's own loss failed."""
+  model = _Model(outputs=[_spec(None, 7, 5)], loss=loss)
+  model.optimizer = 'sgd'
+  (_, labels), notes = _elements(model)
+  assert labels == (tf.TensorSpec(
+      (8, 7), tf.int64) if are_classes else tf.TensorSpec(
+          (8, 7, 5), tf.float32))
+  assert any('labels taken as classes' in n for n in notes) == are_classes
+
+
+def test_labels_that_are_known_are_not_guessed():
+  model = _Model(loss='mse')
+  model.optimizer = 'sgd'
+  label = tf.TensorSpec((8, 3), tf.int32)
+  step = training_step.empty_step(model, 'm:f', 8, print, labels=(label,))
+  assert step()[1] == label
+
+
 def test_a_model_without_a_loss_has_no_labels():
   model = _Model()
   model.optimizer = 'sgd'

@@ -84,3 +84,16 @@ def test_results_that_are_none_of_ours_are_refused(tmp_path):
   files.write_compressed_json(path, {'schema': settings_lib.SCHEMA})
   with pytest.raises(errors.GdpError, match='has no "simulated"'):
     records.read_results(path)
+
+
+@pytest.mark.parametrize('text, said', [
+    (None, 'No such file or directory. Give'),
+    ('{}', 'Not a gzipped file .*Give'),
+])
+def test_what_cannot_be_read_as_results_gets_advice(tmp_path, text, said):
+  """The message ended with '[Errno 2]' and a path, and gave no advice."""
+  path = tmp_path / 'plan.json'
+  if text:
+    path.write_text(text)
+  with pytest.raises(errors.GdpError, match=f'{said} the results.json.gz'):
+    records.read_results(path)

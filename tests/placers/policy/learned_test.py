@@ -236,10 +236,10 @@ def _spoil(folder, what):
 
 @pytest.mark.parametrize(
     'what, message',
-    [('missing', 'is not a policy: FileNotFoundError'),
-     ('no JSON', 'is not a policy: JSONDecodeError'),
-     ('no schema', 'is not a policy: KeyError'),
-     ('a list', 'is not a policy: TypeError'),
+    [('missing', r'its policy.json cannot be read \(No such file or dir'),
+     ('no JSON', r'its policy.json is damaged \(Expecting'),
+     ('no schema', 'is not a policy: its policy.json has no "schema"'),
+     ('a list', 'is not a policy: its policy.json has no "schema"'),
      ('other schema', 'trained for other features .schema 0123'),
      ('no model', 'is damaged'), ('damaged', 'is damaged')])
 def test_policies_that_are_none(tmp_path, what, message):

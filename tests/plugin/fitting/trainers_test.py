@@ -1,6 +1,7 @@
 import pytest
 
 from gdp_grappler.plugin.fitting import trainers
+from helpers import alarms
 
 
 @pytest.fixture(name='warned')
@@ -41,7 +42,7 @@ def test_a_model_that_cannot_be_prepared_runs_as_keras_runs_it(
   assert model.train_function(iter([3])) == 3
   assert not hasattr(model.train_function, 'is_placed')
   line, = warned
-  assert line.startswith('fit of "odd": left as it was')
+  assert line.startswith('fit of "odd": variables stay where they are')
   assert 'AttributeError' in line
 
 
@@ -79,4 +80,18 @@ def test_in_a_context_keras_makes_its_own_function(warned):
   with trainers.unwrapped():
     model.make_train_function()
   assert model.train_function(iter([3])) == 3
+  assert not warned
+
+
+def test_a_timeout_of_the_program_ends_preparing(warned, monkeypatch):
+  """Training went on, and a warning called the timeout a failure of ours."""
+
+  class Model(_Stock):
+    pass
+
+  trainers._wrap_maker(Model, 'train')
+  with alarms.alarm() as ring:
+    monkeypatch.setattr(trainers, '_wrapped', ring)
+    with pytest.raises(alarms.TooLongError):
+      Model().make_train_function()
   assert not warned
