@@ -16,6 +16,7 @@ from tensorflow.python.framework import dtypes
 from gdp_grappler import errors
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import element_types
+from gdp_grappler.graph import empty_tensors
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
@@ -62,8 +63,8 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
       to move, because the caller moves them.
     unknown_dim: Size taken for every dimension that the graph does not know.
     trip_count: Iterations of while loops whose number the graph does not tell.
-    tell: Function that is called with a line about loops of unknown length, and
-      with a line about each function that cannot be read.
+    tell: Function that is called with lines about loops of unknown length,
+      tensors without elements, and functions that cannot be read.
 
   Raises:
     InvalidGraphError: the graph is empty, a node is missing, or TensorFlow
@@ -87,6 +88,8 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
                     trip_count, calls, assumed)
   if tell and assumed:
     tell(frames_lib.describe_assumed(assumed, trip_count))
+  if tell and (line := empty_tensors.describe(source, result, unknown_dim)):
+    tell(line)
   return result
 
 
@@ -175,7 +178,7 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       same_numbers=rounding.same_numbers(table, groups, allowed_types, pins,
                                          source.devices),
       element_types_by_name=element_types.by_name(table, called),
-      **_launches(table, types, properties, copied))
+      **_launches(table, types, properties, copied, called))
   return result, frames
 
 
@@ -208,9 +211,11 @@ def _fill_lists(table: node_table.NodeTable, frames: frames_lib.Frames,
 
 def _launches(table: node_table.NodeTable, types: Sequence[str],
               properties: op_properties.OpProperties,
-              copied: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
+              copied: Mapping[int, tuple[int, int]],
+              called: Mapping[int, calls_lib.CallCost]) -> dict[str, Any]:
   """Returns the fields of an `OpGraph` that say how often kernels run."""
   rounds = recurrence_rounds.by_name(table.nodes, types, properties.shape)
+  rounds |= calls_lib.rounds(table.nodes, called)
   for op, tensor in copied.items():
     # A kernel copies each row.
     rounds[table.names[op]] = max((1., *(properties.shape(*tensor) or ())[:1]))

@@ -8,7 +8,8 @@ share that the op's family reaches. This rate is that of float32, and dense ops
 of other types have multiples of it (`cluster.type_rates`). Traffic runs at the
 memory's bandwidth times the share of the family (`op_families`). On a GPU the
 family also limits both rates, and gives seconds in which multipliers are idle.
-Each kernel of an op after the first one takes `kernel_s`. FLOPs and bytes come
+Each kernel of an op after the first one takes `kernel_s`. Each op that a call
+runs on a CPU after the first one takes `Device.launch_s`. FLOPs and bytes come
 from Grappler's OpLevelCostEstimator; `graph.op_properties` adds FLOPs of ops
 that the estimator does not know. The estimator does not count the launch of an
 op, so the roofline adds `Device.launch_s` to each op.
@@ -89,8 +90,9 @@ class Roofline(cost_model.CostModel):
                         most_flops_per_s * np.clip(factor, 1, 2))
       computing_s = flops / rate + (flops > 0) * fill_s
       further = np.maximum(kernels * details.rounds - 1, 0)
+      kernel_s = self.kernel_s if device.type == 'GPU' else device.launch_s
       result[:, column] = (np.maximum(computing_s, io_bytes / bytes_per_s)
-                           + device.launch_s + further * self.kernel_s)
+                           + device.launch_s + further * kernel_s)
       visit_s = 0 if device.asynchronous else self.visit_s
       result[idle[:, column], column] = visit_s
     op_details.take_hosts_seconds(result, details.works_on_host, idle, devices)
@@ -106,6 +108,9 @@ class Roofline(cost_model.CostModel):
     """float64 [N], see `CostModel.host_work`."""
     families, rows = _families(graph.op_types)
     once = np.array([f.host_work for f in families], float)[rows]
+    # The host dispatches each op that a call runs.
+    calls = np.array([f.name == 'call' for f in families], bool)[rows]
+    once += np.where(calls, graph.rounds - 1, 0)
     return once * np.maximum(graph.executions, 1)
 
   def card_shares(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
@@ -181,7 +186,8 @@ def _law(
   flops_per_s = device.peak_flops * device.efficiency * compute
   bytes_per_s = device.bandwidth_bytes_per_s * bandwidth
   if device.type != 'GPU':
-    return flops_per_s, np.inf, bytes_per_s, 0., 0.
+    # Each op that a call runs has to start, also on a CPU.
+    return flops_per_s, np.inf, bytes_per_s, 0., float(of.name == 'call')
   bytes_per_s = min(bytes_per_s, of.most_bytes_per_s)
   return (flops_per_s, of.most_flops_per_s, bytes_per_s, of.fill_s,
           float(of.kernels))

@@ -47,7 +47,7 @@ COMPARISONS = {
 }
 OPPOSITE = {
     'Less': 'GreaterEqual', 'LessEqual': 'Greater', 'Greater': 'LessEqual',
-    'GreaterEqual': 'Less'
+    'GreaterEqual': 'Less', 'Equal': 'NotEqual', 'NotEqual': 'Equal'
 }
 
 

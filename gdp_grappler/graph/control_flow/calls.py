@@ -9,8 +9,7 @@ and the peak of the memory that they hold. A loop is lowered here
 branches of a condition, the one with more work counts, unless constants and
 shapes decide the condition.
 
-XLA fuses ops, so its traffic and number of launches are smaller than the
-result.
+XLA fuses ops, so its traffic is smaller than the result.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import tensor_util
 
 from gdp_grappler import errors
+from gdp_grappler.graph import node_attributes
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import call_bodies
@@ -34,8 +34,10 @@ from gdp_grappler.graph.control_flow import lost_shapes
 from gdp_grappler.graph.control_flow import merges
 from gdp_grappler.graph.control_flow import values as values_lib
 
+# Type of op that calls a function which XLA compiled.
+_COMPILED = 'XlaLaunch'
 # The attribute with the name of the called function, by type of op.
-_CALLED = {**dict.fromkeys(op_kinds.PLAIN_CALLS, 'f'), 'XlaLaunch': 'function'}
+_CALLED = {**dict.fromkeys(op_kinds.PLAIN_CALLS, 'f'), _COMPILED: 'function'}
 # Types of ops that call functions. An op may also have a function's name as
 # type.
 KINDS = op_kinds.CALLS | _CALLED.keys()
@@ -61,7 +63,7 @@ class CallCost:
     io_bytes: Bytes that its ops read and write.
     output_bytes: Bytes of each output.
     held_bytes: Peak of the memory that the call holds, without its outputs.
-    num_ops: Number of ops that run.
+    launches: How often its ops launch kernels, one after the other.
     values: For each output its value if it is a known number, such as the last
       counter of a loop; else None.
     element_type: The one of `op_graph.ELEMENT_TYPES` with most of the
@@ -72,7 +74,7 @@ class CallCost:
   io_bytes: float
   output_bytes: tuple[int, ...]
   held_bytes: int
-  num_ops: float
+  launches: float
   values: tuple[float | None, ...] = ()
   element_type: str = ''
 
@@ -224,7 +226,7 @@ class Calls:
       names = [names[value if 0 <= value <= last else last]]
     return max((
         self._graph_cost(self._bodies.body(name, arguments)) for name in names),
-               key=lambda c: (c.flops, c.num_ops))
+               key=lambda c: (c.flops, c.launches))
 
   def _graph_cost(self, nodes: Sequence[node_def_pb2.NodeDef]) -> CallCost:
     graph_def = graph_pb2.GraphDef(node=nodes)
@@ -244,11 +246,13 @@ class Calls:
         values[index] = number((source, tensor - int(first)))
     sizes = tuple(size for _, size in sorted(outputs.items()))
     flops = graph.flops * graph.executions
+    launches = graph.rounds * graph.executions * ~(
+        graph.works_on_host | graph.where_type(op_kinds.NO_KERNEL.__contains__))
     return CallCost(float(flops.sum()),
                     float((graph.io_bytes * graph.executions).sum()), sizes,
                     max(0,
                         _peak_bytes(graph, owners) - sum(sizes)),
-                    float(graph.executions.sum()),
+                    float(launches.sum()),
                     tuple(value for _, value in sorted(values.items())),
                     _element_type(graph.element_types, flops))
 
@@ -261,6 +265,21 @@ def numbers(called: Mapping[int, CallCost]) -> dict[values_lib.Tensor, float]:
   """
   return {(op, output): value for op, call in called.items()
           for output, value in enumerate(call.values) if value is not None}
+
+
+def rounds(nodes: Sequence[node_def_pb2.NodeDef],
+           called: Mapping[int, CallCost]) -> dict[str, float]:
+  """Calls that XLA does not compile, as in `OpGraph.rounds_by_name`.
+
+  Args:
+    nodes: [N], NodeDefs.
+    called: The cost of each call, by op.
+  """
+  return {
+      nodes[op].name: max(1., call.launches) for op, call in called.items()
+      if nodes[op].op != _COMPILED and
+      not node_attributes.of(nodes[op], '_XlaMustCompile').b
+  }
 
 
 def _argument(

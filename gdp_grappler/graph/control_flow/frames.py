@@ -26,6 +26,7 @@ often than observed.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -204,6 +205,21 @@ class _Analysis:
       return tensor
     return self._values.source(tensor)
 
+  def _decider(self, merge: int) -> tuple[values_lib.Tensor, bool] | None:
+    """Returns the condition that decides the input of a Merge.
+
+    The second part of the result is whether the first input comes from the true
+    branch. The result is None if no single condition decides.
+    """
+    branches = [
+        self._out_tags(*i) - self._tags[merge] for i in self._inputs[merge]
+    ]
+    if [len(tags) for tags in branches] != [1, 1]:
+      return None
+    (first, branch), (second, other) = itertools.chain(*branches)
+    return (first,
+            bool(branch)) if first == second and branch != other else None
+
   def _union(
       self, sets: Sequence[frozenset[tuple[tuple[int, int],
                                            int]]]) -> frozenset[_Tag]:
@@ -216,7 +232,7 @@ class _Analysis:
 
   def result(self, flops: np.ndarray, trip_count: float) -> Frames:
     """Returns the result after all ops were visited."""
-    self._values.set_loops(self._frame_of, self._loop_conds)
+    self._values.set_loops(self._frame_of, self._loop_conds, self._decider)
     assumed = []
     known = [None, *map(self._values.trips, range(1, len(self._frames)))]
     nested = self._nested([trips is None for trips in known])

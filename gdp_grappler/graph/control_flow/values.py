@@ -4,7 +4,8 @@ A while loop of TensorFlow 2 that Grappler lowered, or one of TensorFlow 1,
 tests a counter. The counter begins with a constant, each iteration adds a
 constant, and the condition compares the counter with a limit. The limit is a
 constant, comes from a shape, or is the last counter of another loop (the loop
-of a gradient runs as often as that of the function).
+of a gradient runs as often as that of the function). If the condition is a flag
+that the body sets, the body compares the counter.
 
 If a value differs between iterations of an outer loop, its mean is used. So the
 mean trip count of `for j in range(i + 1)` is exact.
@@ -12,35 +13,32 @@ mean trip count of `for j in range(i + 1)` is exact.
 
 from __future__ import annotations
 
+import itertools
 import math
-from typing import Callable, Collection, Iterable, Mapping, Sequence, TypeVar
+from typing import Callable, Iterable, Iterator, Mapping, Sequence, TypeVar
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
-from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import arithmetic
+from gdp_grappler.graph.control_flow import dataflow
 
 _T = TypeVar('_T')
 
 # A producer and the index of its output.
-Tensor = tuple[int, int]
+Tensor = dataflow.Tensor
 
 # A scalar in the first iteration, and its increment per iteration.
 _Line = tuple[arithmetic.Value, arithmetic.Value]
 
-# Largest number of ops between a value and its source.
-_MAX_DEPTH = 200
-# TensorFlow wraps variants in optionals.
-_SAME_VALUE = op_kinds.SAME_VALUE | op_kinds.OPTIONALS
-_SAME_BUFFER = (op_kinds.HANDED_ON | op_kinds.VIEWS
-                | op_kinds.OPTIONALS) - {'Exit'}
-_MAKERS = op_kinds.LIST_MAKERS | op_kinds.STACKS | {'TensorArrayV3', '_Arg'}
-_SAME_LIST = (_SAME_VALUE | op_kinds.LIST_CHANGES
-              | {'Merge', 'TensorListPopBack'})
+_Decider = Callable[[int], tuple[Tensor, bool] | None]
+
+_MAX_DEPTH = dataflow.MAX_DEPTH
+# Largest number of iterations that are counted one by one.
+_MAX_COUNT = 1000
 
 
-class Values:
+class Values(dataflow.Dataflow):
   """Evaluates tensors of one graph on demand."""
 
   def __init__(self, nodes: Sequence[node_def_pb2.NodeDef],
@@ -55,23 +53,32 @@ class Values:
       shape_of: Function that returns the shape of a tensor; None if unknown.
       numbers: Results of calls that are known numbers.
     """
-    self._nodes = nodes
-    self._inputs = inputs
+    super().__init__(nodes, inputs)
     self._shape_of = shape_of
-    self._types = [node.op.removeprefix('Ref') for node in nodes]
     self._known: dict[Tensor, arithmetic.Value | None] = {
         tensor: arithmetic.Value(np.array(number, np.float64))
         for tensor, number in (numbers or {}).items()
     }
     self._trips: dict[int, arithmetic.Value | None] = {}
+    self._flags: dict[tuple[int, bool], arithmetic.Value | None] = {}
     self._loop_conds: Mapping[int, int] = {}
     self._frames: Sequence[int] = ()
+    self._decider: _Decider = lambda merge: None
 
-  def set_loops(self, frames: Sequence[int], loop_conds: Mapping[int,
-                                                                 int]) -> None:
-    """Sets the frame of each op [N] and the LoopCond of each frame."""
+  def set_loops(self, frames: Sequence[int], loop_conds: Mapping[int, int],
+                decider: _Decider) -> None:
+    """Sets what the evaluator needs to know of loops and conditions.
+
+    Args:
+      frames: [N], frame of each op.
+      loop_conds: LoopCond of each frame.
+      decider: Function that returns the condition which decides the input of a
+        Merge, and whether its first input comes from the true branch; None if
+        there are not two such inputs.
+    """
     self._frames = frames
     self._loop_conds = loop_conds
+    self._decider = decider
 
   def scalar(self, tensor: Tensor) -> float | None:
     """Returns a tensor's only element; None if unknown or if it varies."""
@@ -84,24 +91,6 @@ class Values:
     """Returns the iterations of a loop per entry; None if unknown."""
     value = self._loop_trips(frame, 0)
     return None if value is None else float(value.array)
-
-  def source(self, tensor: Tensor) -> Tensor:
-    """Returns the tensor whose buffer a tensor passes on."""
-    for _ in range(_MAX_DEPTH):
-      op, _ = tensor
-      kind = self._types[op]
-      if kind in _SAME_BUFFER and self._inputs[op]:
-        tensor = self._inputs[op][0]
-      elif kind == 'Merge' and self._is_invariant(op):
-        tensor = self._inputs[op][0]
-      elif kind == 'TensorListPopBack' and tensor[1] == 1:
-        pushed = self._pushed(self._inputs[op][0])
-        if pushed is None:
-          return tensor
-        tensor = pushed
-      else:
-        return tensor
-    return tensor
 
   def value(self, tensor: Tensor, depth: int = 0) -> arithmetic.Value | None:
     """Returns the value of a tensor; None if unknown."""
@@ -132,7 +121,7 @@ class Values:
       return self._shape(inputs[output], kind)
     if kind in ('TensorListLength', 'TensorArraySizeV3'):
       return self._length(inputs[0], depth)
-    if kind in _SAME_VALUE:
+    if kind in dataflow.SAME_VALUE:
       return None if output and kind == 'OptionalGetValue' else self.value(
           inputs[0], depth)
     values: list[arithmetic.Value] = []
@@ -156,6 +145,7 @@ class Values:
   def _loop_trips(self, frame: int, depth: int) -> arithmetic.Value | None:
     if frame not in self._trips:
       self._trips[frame] = None
+      before = len(self._known)
       cond = self._loop_conds.get(frame)
       if cond is not None and self._inputs[cond]:
         try:
@@ -164,6 +154,10 @@ class Values:
           found = None
         if found is not None and np.isfinite(found.array):
           self._trips[frame] = found
+          # Values that depend on the trip count were unknown so far.
+          for each in list(itertools.islice(self._known, before, None)):
+            if self._known[each] is None:
+              del self._known[each]
     return self._trips[frame]
 
   def _holds(self, tensor: Tensor, frame: int, negated: bool,
@@ -173,50 +167,113 @@ class Values:
       return None
     op = tensor[0]
     kind, inputs = self._types[op], self._inputs[op]
-    if kind == 'Identity':
+    if kind in ('Identity', 'Switch'):
       return self._holds(inputs[0], frame, negated, depth + 1)
     if kind == 'LogicalNot':
       return self._holds(inputs[0], frame, not negated, depth + 1)
-    if kind in ('LogicalAnd', 'LogicalOr'):
-      known = _known(self._holds(i, frame, negated, depth + 1) for i in inputs)
-      if (kind == 'LogicalAnd') != negated:
+    is_and, tests = self._parts(op)
+    if tests:
+      known = _known(
+          self._holds(test, frame, inverted != negated, depth + 1)
+          for test, inverted in tests)
+      if is_and != negated:
         # An unknown part, such as a flag of `break`, can only end the loop
         # earlier.
         return min(known, key=lambda v: v.array, default=None)
-      return (None if len(known) < len(inputs) else max(known,
-                                                        key=lambda v: v.array))
-    if kind == 'Merge' and not negated and not self._next(op):
-      gate = self._gate(op)
-      return gate and self._holds(gate, frame, False, depth + 1)
+      return (None
+              if len(known) < len(tests) else max(known, key=lambda v: v.array))
+    if kind == 'Merge':
+      return (self._flag(op, negated, depth + 1)
+              if self._frames[op] == frame and self._next(op) else None)
     if negated:
-      kind = arithmetic.OPPOSITE.get(kind)
+      kind = arithmetic.OPPOSITE.get(kind, '')
     if kind in arithmetic.COMPARISONS or kind == 'NotEqual':
       sides = _known(self._linear(i, frame, depth + 1) for i in inputs)
-      return None if len(sides) < len(inputs) else arithmetic.crossing(
-          kind, *sides)
+      if len(sides) < len(inputs):
+        return self._counted(op, frame, negated, depth + 1)
+      return arithmetic.crossing(kind, *sides)
     constant = self.value(tensor, depth + 1)
-    if constant is None or constant.varies or self._types[op] == 'Merge':
+    if constant is None or constant.varies:
       return None
     return arithmetic.Value(
         np.array(math.inf if bool(constant.array) != negated else 0.))
 
-  def _gate(self, merge: int) -> Tensor | None:
-    """Returns the test of `test and other` in AutoGraph's loops with `break`.
+  def _parts(self, op: int) -> tuple[bool, list[tuple[Tensor, bool]]]:
+    """Returns whether an op is an `and`, not an `or`, and its tests.
 
-    AutoGraph makes the `and` a condition, whose false branch returns the
-    constant False.
+    Each test comes with a flag: whether it is negated. An op that is neither an
+    `and` nor an `or` has no tests.
+
+    AutoGraph makes `a and b` a condition whose false branch returns `a`, or
+    False in loops with `break`. The true branch of `a or b` returns `a`, and
+    that of `if a: b = True` returns True.
     """
-    inputs = self._inputs[merge]
-    if len(inputs) != 2 or self.scalar(inputs[0]) != 0 and (self.scalar(
-        inputs[1]) != 0):
-      return None
-    for tensor in inputs:
-      while (self._types[tensor[0]] in ('Identity', 'LogicalNot') and
-             self._inputs[tensor[0]]):
-        tensor = self._inputs[tensor[0]][0]
-      if self._types[tensor[0]] == 'Switch' and tensor[1] == 1:
-        return self._inputs[tensor[0]][1]
+    kind, inputs = self._types[op], self._inputs[op]
+    if kind in ('LogicalAnd', 'LogicalOr'):
+      return kind == 'LogicalAnd', [(tensor, False) for tensor in inputs]
+    decided = self._decider(op) if kind == 'Merge' else None
+    if decided is None:
+      return False, []
+    test, branch = decided
+    for one, other, chosen in ((inputs[0], inputs[1], branch),
+                               (inputs[1], inputs[0], not branch)):
+      constant = chosen if self.source(one) == test else self._constant(one)
+      if constant is not None:
+        return not constant, [(test, constant != chosen), (other, False)]
+    return False, []
+
+  def _constant(self, tensor: Tensor) -> float | None:
+    """Like `scalar`, without assumptions about conditions."""
+    source = self.source(tensor)
+    return self.scalar(source) if self._types[source[0]] == 'Const' else None
+
+  def _flag(self, merge: int, negated: bool,
+            depth: int) -> arithmetic.Value | None:
+    """Returns for how many iterations a boolean loop variable is true."""
+    key = merge, negated
+    if key not in self._flags:
+      self._flags[key] = None  # Ends every cycle.
+      start = self._constant(self._inputs[merge][0])
+      update = self._next(merge)
+      if start is not None and bool(start) == negated:
+        self._flags[key] = arithmetic.Value(np.array(0.))
+      elif update:
+        rest = self._holds(update, self._frames[merge], negated, depth)
+        self._flags[key] = rest and arithmetic.Value(rest.array + 1,
+                                                     rest.varies)
+    return self._flags[key]
+
+  def _counted(self, op: int, frame: int, negated: bool,
+               depth: int) -> arithmetic.Value | None:
+    """Counts the iterations of a comparison of variables as in `i *= 2`."""
+    sides = zip(*(self._course(i, frame, depth) for i in self._inputs[op]))
+    for trips, values in enumerate(itertools.islice(sides, _MAX_COUNT)):
+      holds = arithmetic.apply(self._nodes[op], values)
+      if holds is None or bool(holds.array) == negated:
+        return holds and arithmetic.Value(np.array(float(trips)))
     return None
+
+  def _course(self, tensor: Tensor, frame: int,
+              depth: int) -> Iterator[arithmetic.Value]:
+    """Yields a scalar in each iteration; nothing if it is unknown."""
+    merge = self._source_in_iteration(tensor)[0]
+    update = self._next(merge) if self._frames[merge] == frame else None
+    if update is None or self._is_invariant(merge):
+      value = self.value(tensor, depth)
+      yield from () if value is None else itertools.repeat(value)
+      return
+    op, _ = self._source_in_iteration(update)
+    others = [
+        None if self._source_in_iteration(i)[0] == merge else i
+        for i in self._inputs[op]
+    ]
+    value = self.value(self._inputs[merge][0], depth)
+    while value is not None:
+      yield value
+      operands = _known(
+          self.value(other, depth) if other else value for other in others)
+      value = arithmetic.apply(
+          self._nodes[op], operands) if len(operands) == len(others) else None
 
   def _linear(self, tensor: Tensor, frame: int, depth: int) -> _Line | None:
     """Returns a scalar's value in the first iteration and its increment."""
@@ -298,64 +355,6 @@ class Values:
     """
     known = [v for v in values if v is not None and v.array.size == 1]
     return max(known, key=lambda v: float(v.array.reshape(())), default=None)
-
-  def _source_in_iteration(self, tensor: Tensor) -> Tensor:
-    """Skips ops that pass a tensor on within one iteration."""
-    for _ in range(_MAX_DEPTH):
-      if self._types[tensor[0]] not in ('Identity', 'Switch', 'Snapshot'):
-        break
-      tensor = self._inputs[tensor[0]][0]
-    return tensor
-
-  def _next(self, merge: int) -> Tensor | None:
-    """Returns the next value of a loop variable; None for other Merges."""
-    for op, _ in self._inputs[merge]:
-      if self._types[op] == 'NextIteration' and self._inputs[op]:
-        return self._inputs[op][0]
-    return None
-
-  def _is_invariant(self, merge: int) -> bool:
-    update = self._next(merge)
-    return update is not None and self._source_in_iteration(update)[0] == merge
-
-  # Lists of tensors.
-
-  def _pushed(self, handle: Tensor) -> Tensor | None:
-    """Returns the tensor that a loop's body pushes on a list."""
-    for _ in range(_MAX_DEPTH):
-      op = handle[0]
-      if self._types[op] == 'TensorListPushBack':
-        return self._inputs[op][1]
-      if self._types[op] == 'Merge':
-        update = self._next(op)
-        update = update and self._source_in_iteration(update)
-        if update and self._types[update[0]] == 'TensorListPushBack':
-          return self._inputs[update[0]][1]
-      elif self._types[op] not in _SAME_VALUE:
-        return None
-      handle = self._inputs[op][0]
-    return None
-
-  def creator(self, handle: Tensor,
-              shared: Collection[int] = ()) -> Tensor | None:
-    """Returns the op that made a list, an array or a stack; None if unknown.
-
-    If a list is an argument of the function, the result is the argument. If an
-    op of `shared` made the list, the result is the reader of this op.
-    """
-    for _ in range(_MAX_DEPTH):
-      kind = self._types[handle[0]]
-      if kind in _MAKERS:
-        return handle
-      if kind not in _SAME_LIST:
-        return None
-      if not self._inputs[handle[0]]:
-        return None
-      taken = self._inputs[handle[0]][0]
-      if taken[0] in shared:
-        return handle
-      handle = taken
-    return None
 
   def _length(self, handle: Tensor, depth: int) -> arithmetic.Value | None:
     creator = self.creator(handle)

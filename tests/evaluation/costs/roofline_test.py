@@ -186,6 +186,25 @@ def test_time_steps_launch_their_kernels_one_after_the_other():
   assert model.launches(graph).tolist() == [6, 2 * 6 * 48]
 
 
+def test_each_op_in_a_call_starts_on_its_own():
+  """On a CPU, a loop that stayed one op took the time of one start."""
+  graph = graphs.make_graph(num_ops=2, op_types=['While', 'While'])
+  graph = graph.replace(rounds_by_name={graph.names[1]: 48.})
+  cluster = presets.preset('1xP100')
+  once, often = roofline.Roofline().op_seconds(graph, cluster)
+  starts = [d.launch_s if d.type == 'CPU' else 3e-6 for d in cluster.devices]
+  np.testing.assert_allclose(often - once, np.multiply(47, starts))
+
+
+def test_the_host_dispatches_each_op_of_a_call():
+  graph = graphs.make_graph(num_ops=2, op_types=['While', 'MatMul'])
+  graph = graph.replace(rounds_by_name=dict.fromkeys(graph.names, 50.))
+  alone = graph.replace(rounds_by_name={})
+  more = roofline.Roofline().host_work(graph) - roofline.Roofline().host_work(
+      alone)
+  assert more.tolist() == [49, 0]
+
+
 def test_the_host_works_more_for_cudnn_than_for_others():
   graph = graphs.make_graph(num_ops=3, op_types=['Relu', 'Conv2D', 'Relu'])
   graph = graph.replace(executions=[1, 1, 5])

@@ -244,6 +244,25 @@ def test_what_xla_compiles_costs_something():
   assert graph.flops[op] >= 2 * 2 * 8 * 16 * 16
 
 
+def _compiled():
+
+  @tf.function(jit_compile=True)
+  def product(x):
+    return tf.nn.relu(x @ tf.ones([16, 16]))
+
+  return product(tf1.placeholder(tf.float32, [8, 16]))
+
+
+@pytest.mark.parametrize('make, launches', [(_loop, 7 * 2), (_compiled, 1),
+                                            (_nested_loops, 5 * 3 * 2)])
+def test_each_op_in_a_call_launches_its_kernels(make, launches):
+  """A loop of 200 iterations that stayed one op launched one kernel."""
+  graph = graph_defs.read(make)
+  call = next(
+      i for i, t in enumerate(graph.op_types) if 'Call' in t or 'While' in t)
+  assert graph.rounds[call] == launches
+
+
 @pytest.mark.parametrize('order', [1, -1])
 def test_a_call_holds_the_memory_of_the_branch_that_runs(order):
   """A Merge once held the first branch, even if the second one ran."""

@@ -202,6 +202,107 @@ def test_lengths_from_unknown_dimensions_are_the_callers():
   assert graph.executions[graph.op_types.index('Sin')] == 11
 
 
+def _while_and(x):
+  i = 0
+  while i < 6 and not tf.reduce_all(x > 9.):
+    x, i = tf.sin(x), i + 1
+
+
+def _while_three_tests_and_break(x):
+  i, error = tf.constant(0), tf.constant(9.)
+  while tf.reduce_any(x < 9.) and error > -9. and i < 6:
+    x = tf.sin(x)
+    error = tf.reduce_sum(x)
+    i += 1
+    if error > 99.:
+      break
+
+
+def _until_or(x):
+  i, done = tf.constant(0), tf.constant(False)
+  while not (i >= 3 or i >= 6 or done):
+    x, i = tf.sin(x), i + 1
+    done = tf.reduce_all(x > 9.)
+
+
+def _while_or(x):
+  i = tf.constant(0)
+  while i < 3 or i < 6:
+    x, i = tf.sin(x), i + 1
+
+
+def _until_done(x):
+  i, done = tf.constant(0), tf.constant(False)
+  while not done:
+    x, i = tf.sin(x), i + 1
+    done = tf.equal(i, 6)
+
+
+def _until_done_in_a_branch(x):
+  i, done = tf.constant(0), tf.constant(False)
+  while not done:
+    x, i = tf.sin(x), i + 1
+    if i >= 6:
+      done = True
+
+
+def _while_going(x):
+  i, going = tf.constant(0), tf.constant(True)
+  while going:
+    x, i = tf.sin(x), i + 1
+    going = going and i < 6
+
+
+def _doubled(x):
+  i = tf.constant(1)
+  while i < 40:
+    x, i = tf.sin(x), i * 2
+
+
+def _halved(x):
+  i = tf.constant(63)
+  while not i <= 0:
+    x, i = tf.sin(x), i // 2
+
+
+@pytest.mark.parametrize('loop', [
+    _while_and, _while_three_tests_and_break, _until_or, _while_or, _until_done,
+    _until_done_in_a_branch, _while_going, _doubled, _halved
+])
+def test_tests_of_hand_written_loops_are_read(loop):
+  """Loops of 6 iterations that AutoGraph converted counted as 32."""
+  function = tf.function(loop)
+  source = source_graph.SourceGraph(
+      'loop', graph_defs.optimized(lambda: function(tf.ones([4]))))
+  said = []
+  graph = graph_def_io.read(source, tell=said.append)
+  sine = graph.op_types.index('Sin')
+  assert not said
+  assert graph.executions[sine] == (3 if loop is _until_or else 6)
+  assert graph.executions[sine] == _counted(source)[graph.names[sine]]
+
+
+def test_a_flag_does_not_hide_the_counter_of_a_loop():
+  """A test of the counter left the mean of the counter unknown."""
+
+  @tf.function
+  def function(x, limit):
+    for i in tf.range(5):
+      for _ in tf.range(i):
+        x = tf.sin(x)
+      if i * i > limit:
+        break
+    return x
+
+  source = source_graph.SourceGraph(
+      'loop',
+      graph_defs.optimized(lambda: function(tf.ones([4]), tf.constant(99))))
+  said = []
+  graph = graph_def_io.read(source, tell=said.append)
+  assert graph.executions[graph.op_types.index('Sin')] == 10
+  assert not said
+
+
 def test_results_wait_for_the_loop_and_time_is_proportional():
   prices = []
   for trips in (1, 5):

@@ -227,21 +227,6 @@ def test_large_constants_are_not_looked_at():
   assert _value(lambda: tf.constant(np.zeros(2000))) is None
 
 
-def test_the_source_of_a_tensor_is_whose_buffer_it_is():
-  with tf.Graph().as_default() as graph:
-    drawn = tf1.random_uniform([4])
-    tf.identity(raw.Reshape(tensor=raw.StopGradient(input=drawn), shape=[2, 2]),
-                'view')
-    tf.identity(raw.Snapshot(input=drawn), 'copy')
-  nodes, values = _values(graph)
-  names = [node.name for node in nodes]
-  sources = [
-      nodes[values.source((names.index(name), 0))[0]].op
-      for name in ('view', 'copy')
-  ]
-  assert sources == [drawn.op.type, 'Snapshot']
-
-
 def _trips(test, start, delta, limit):
   """Iterations of a loop as Python runs it, and what its counter becomes."""
   trips = 0
