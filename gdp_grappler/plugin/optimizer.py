@@ -47,10 +47,10 @@ from gdp_grappler.reports import units
 # graph runs once, and plans are for other graphs, so the user gets no line.
 _MAKES_VARIABLES = 'initialize_variables'
 
-# If an op of the first type decides on a branch, a graph may set a v1 variable
-# and read it in one run, without an edge between the two. Such a graph fails if
-# the read comes first, which a placement can cause.
-_TESTS_VARIABLE = 'IsVariableInitialized'
+# A graph may set a v1 variable for the first time, and read it in a branch that
+# a test of the variable decides on, without an edge between the two. Such a
+# graph fails if the read comes first, which a placement can cause.
+_TESTS_VARIABLE, _SETS_VARIABLE = 'IsVariableInitialized', 'Assign'
 _BRANCHES = frozenset(('If', 'RefSwitch', 'StatelessIf', 'Switch'))
 
 # Bytes from which a constant may be a weight of a frozen graph.
@@ -153,7 +153,13 @@ def _with_note(outcome: outcome_lib.Outcome, more: str) -> outcome_lib.Outcome:
 
 
 def _kept_requests(source: source_graph.SourceGraph) -> str:
-  """Returns text on the ops that tf.device keeps in place; '' for none."""
+  """Returns text on the ops that tf.device keeps in place; '' for none.
+
+  Keras creates slots of optimizers on the devices of their variables, without a
+  `tf.device` of the user. So requests of that graph do not count.
+  """
+  if source.name == _MAKES_VARIABLES:
+    return ''
   variables, ops = asked.count(source)
   if not variables and not ops:
     return ''
@@ -205,11 +211,16 @@ def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,
 
 def _why_to_leave_alone(step: step_lib.Step) -> str | None:
   graph = step.graph
-  tests = graph.where_type(_TESTS_VARIABLE.__eq__)
-  branches = graph.where_type(_BRANCHES.__contains__)
-  if (tests[graph.edges[:, 0]] & branches[graph.edges[:, 1]]).any():
-    return (f'the op {_TESTS_VARIABLE} decides on a branch, so the result '
-            'depends on the order of ops, which a placement could change')
+  sources, targets = graph.edges.T
+  tested, is_set = (sources[graph.where_type(op_type.__eq__)[targets]]
+                    for op_type in (_TESTS_VARIABLE, _SETS_VARIABLE))
+  # Types such as RefSwitch, which pass on any variable.
+  unknown = graph.where_type(lambda op_type: op_type.startswith('Ref'))
+  if (graph.where_type(_BRANCHES.__contains__).any() and tested.size and
+      (np.isin(is_set, tested) | unknown[is_set]).any()):
+    return (f'it has branches, and it sets a variable that {_TESTS_VARIABLE} '
+            'tests, so the result depends on the order of ops, which a '
+            'placement could change')
   return shortage.why_none_fits(graph, step.cluster)
 
 

@@ -11,7 +11,7 @@ from gdp_grappler.plugin import switch
 
 # Methods of a session that run steps, and so let graphs be optimized.
 _RUNS = ('_call_tf_sessionrun', '_call_tf_sessionprun',
-         '_make_callable_from_options')
+         '_make_callable_from_options', 'partial_run_setup')
 _ONE_THREAD = 'SINGLE_THREADED_EXECUTOR'
 
 

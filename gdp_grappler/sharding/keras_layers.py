@@ -40,6 +40,7 @@ def _wrap(which: str, module: Any) -> None:
   name, weight, attribute, axis = _WEIGHTS[which]
   cls = getattr(module, name)
   by_parts = _rows if which == 'embedding' else _products
+  of_keras = cls.add_weight
 
   def call(stock: Any, self: Any, inputs: Any, *args: Any, **how: Any) -> Any:
     table = getattr(self, attribute, None)
@@ -53,7 +54,8 @@ def _wrap(which: str, module: Any) -> None:
     is_known = any(
         method_wrapping.is_wrapped(type(self), 'call', known)
         for known in (call, _call_reversible))
-    count = wanted.parts(self, how, is_known)
+    count = wanted.parts(self, how,
+                         {'call': is_known, 'add_weight': stock is of_keras})
     if count < 2:
       return stock(self, **how)
     keras_saving.install()

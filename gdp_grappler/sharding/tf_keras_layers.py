@@ -36,10 +36,13 @@ def install() -> None:
 
 def _wrap(which: str, module: Any) -> None:
   name, weight, axis = _WEIGHTS[which]
+  cls = getattr(module, name)
+  of_keras = cls.add_weight
 
   def call(stock: Any, self: Any, inputs: Any) -> Any:
     from gdp_grappler.sharding import tf_keras_table
-    table = getattr(self, weight, None)
+    # A property of a subclass may draw random numbers, so it is not read here.
+    table = vars(self).get(weight)
     if weight == 'kernel' and isinstance(table, tf_keras_table.Table):
       return _products(self, table, inputs, stock)
     return stock(self, inputs)
@@ -50,8 +53,11 @@ def _wrap(which: str, module: Any) -> None:
       return add_weight(stock, self, name=args[0], **how)
     if args or how.get('name') != weight or 'getter' in how:
       return stock(self, *args, **how)
-    count = wanted.parts(self, how,
-                         method_wrapping.is_wrapped(type(self), 'call', call))
+    count = wanted.parts(
+        self, how, {
+            'call': method_wrapping.is_wrapped(type(self), 'call', call),
+            'add_weight': stock is of_keras
+        })
     if count < 2:
       return stock(self, **how)
     from gdp_grappler.sharding import tf_keras_saving
@@ -60,8 +66,8 @@ def _wrap(which: str, module: Any) -> None:
     how['experimental_autocast'] = False
     return stock(self, getter=functools.partial(_in_parts, axis, count), **how)
 
-  method_wrapping.wrap(getattr(module, name), 'call', call)
-  method_wrapping.wrap(getattr(module, name), 'add_weight', add_weight)
+  method_wrapping.wrap(cls, 'call', call)
+  method_wrapping.wrap(cls, 'add_weight', add_weight)
 
 
 def _in_parts(axis: int, count: int, *, name: str, shape: Any, initializer: Any,

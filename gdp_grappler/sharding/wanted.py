@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from typing import Any
+import warnings
 
+from gdp_grappler import errors
 from gdp_grappler.sharding import deciding
 
 # Regularizers that are sums over elements: the sum over all parts is the same.
@@ -12,19 +14,35 @@ _SUMMED = ('L1', 'L2', 'L1L2')
 _BY_ELEMENT = ('NonNeg',)
 
 
-def parts(layer: Any, how: dict[str, Any], knows_parts: bool) -> int:
+def parts(layer: Any, how: dict[str, Any], knows_parts: dict[str, bool]) -> int:
   """Returns the number of parts of a layer's weight; 1 for a whole weight.
 
   Args:
     layer: A layer of Keras 3 or tf_keras.
     how: Arguments of the layer's `add_weight`, by name.
-    knows_parts: Whether the layer's `call` can compute with parts.
+    knows_parts: By the name of a method of the layer, whether it can compute
+      with parts.
 
   Raises:
     GdpError: a scope of the user wants parts, but the weight has to be whole.
   """
+  try:
+    return _parts(layer, how, knows_parts)
+  except errors.GdpError:
+    raise
+  except Exception as error:
+    warnings.warn(
+        f'A table of {type(layer).__name__} is made whole: the choice of its '
+        f'parts failed with {type(error).__name__}: {error}. Please report it.',
+        stacklevel=2)
+    return 1
+
+
+def _parts(layer: Any, how: dict[str, Any], knows_parts: dict[str,
+                                                              bool]) -> int:
   import tensorflow as tf
-  dtype = tf.as_dtype(how.get('dtype') or layer.variable_dtype)
+  # Layers of TensorFlow 1 take the type of their first input.
+  dtype = tf.as_dtype(how.get('dtype') or layer.variable_dtype or 'float32')
   count = deciding.parts(layer.name, tuple(map(int, how['shape'])), dtype.size,
                          _whole_because(layer, how, knows_parts),
                          f'{_scopes(layer)}/{how["name"]}')
@@ -37,12 +55,17 @@ def _scopes(layer: Any) -> str:
   return path if isinstance(path, str) and path else str(layer.name)
 
 
-def _whole_because(layer: Any, how: dict[str, Any], knows_parts: bool) -> str:
+def _whole_because(layer: Any, how: dict[str, Any],
+                   knows_parts: dict[str, bool]) -> str:
   """Returns why a weight has to be whole; '' if it may be in parts."""
   import tensorflow as tf
-  if not knows_parts:
-    return (f'{type(layer).__name__} has a `call` of its own, which reads the '
-            'whole table')
+  if not tf.compat.v1.executing_eagerly_outside_functions():
+    return 'graphs of TensorFlow 1 take it for one variable'
+  for method, is_known in knows_parts.items():
+    if not is_known:
+      return (
+          f'{type(layer).__name__} has a `{method}` of its own, which needs '
+          'the whole table')
   regularizer, constraint = how.get('regularizer'), how.get('constraint')
   if regularizer is not None and type(regularizer).__name__ not in _SUMMED:
     return (f'its regularizer {type(regularizer).__name__} may look at the '
@@ -52,6 +75,4 @@ def _whole_because(layer: Any, how: dict[str, Any], knows_parts: bool) -> str:
             'table')
   if tf.distribute.has_strategy():
     return 'a tf.distribute strategy says where its variables are'
-  if not tf.compat.v1.executing_eagerly_outside_functions():
-    return 'graphs of TensorFlow 1 take it for one variable'
   return ''

@@ -28,6 +28,6 @@ def test_both_ways_trace_the_same_and_ours_is_a_part(tmp_path):
 def test_lines_of_several_graphs_are_added_up():
   said = first_fit._Said()
   for line in ('a: left; 20 ms spent', 'b: 3 ms (simulated)',
-               'c: placed; 1.5e+03 ms spent, from the cache'):
+               'c: placed; 1.5e+03 ms spent, as decided earlier in this run'):
     said.emit(first_fit.logging.LogRecord('', 0, '', 0, line, None, None))
   assert said.spent_s == pytest.approx(1.52)

@@ -25,6 +25,12 @@ def test_ops_stay(results, kind):
   assert results[kind] == ['CPU:1']
 
 
+def test_ops_of_a_partial_run_stay(results):
+  """Its graph is optimized in `partial_run_setup`, which was not watched."""
+  assert any("1 op stays where tf.device put it ('pins')" in line
+             for line in results['partial_lines'])
+
+
 def test_ignored(results):
   assert results['lifted'] != ['CPU:1']
 

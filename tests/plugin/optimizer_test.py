@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import deadlines
@@ -246,19 +245,6 @@ def test_conflicting_pins_are_an_error():
   ]
   with pytest.raises(errors.InfeasiblePlacementError, match='Remove a pin'):
     optimizer.optimize(_source(*nodes), _RANDOM)
-
-
-def test_a_graph_with_a_branch_for_set_variables_stays():
-  """A read came before the first value, and the session's run failed."""
-  with tf.Graph().as_default() as graph, tf.device(graph_defs.CPU(0)):
-    variable = tf.compat.v1.get_variable('v', [2], use_resource=False)
-    first = tf.tanh(tf.fill([2], 1.))
-    tf.cond(tf.compat.v1.is_variable_initialized(variable), variable.read_value,
-            lambda: first)
-  source = graph_defs.source(graph.as_graph_def(), devices=_CPUS)
-  outcome = optimizer.optimize(source, _RANDOM)
-  assert outcome.devices is None
-  assert 'IsVariableInitialized decides on a branch' in outcome.message
 
 
 def test_devices_outside_the_cluster_count_as_the_host():

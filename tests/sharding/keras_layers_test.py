@@ -170,6 +170,25 @@ def test_a_layer_with_a_call_of_its_own_is_not_split(api):
     Own(_ROWS, _WIDTH, name='words').build(None)
 
 
+def test_a_base_class_behind_a_layer_adds_its_weights(api):
+  """`add_weight` of such a class was skipped, so weights had other values."""
+
+  class Ones(api.layers.Layer):
+
+    def add_weight(self, *args, **how):
+      return super().add_weight(*args, **{**how, 'initializer': 'ones'})
+
+  class Own(api.layers.Dense, Ones):
+    pass
+
+  with word_tables.scope(2), pytest.raises(errors.GdpError,
+                                           match='add_weight` of its own'):
+    Own(4, name='head').build((None, 3))
+  layer = Own(4)
+  layer.build((None, 3))
+  np.testing.assert_array_equal(layer.kernel, np.ones((3, 4)))
+
+
 @pytest.mark.parametrize('make, inputs', [(word_tables.head, np.ones(
     (2, 5), 'f')), (word_tables.words, _IDS)], ids=['head', 'words'])
 def test_mixed_precision_is_as_of_the_whole(api, make, inputs):

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from gdp_grappler.sharding import tf_keras_layers
 from gdp_grappler.sharding import tf_keras_table
 from helpers import word_tables
 
@@ -86,3 +87,22 @@ def test_other_weights_of_a_layer_are_whole():
   layer = word_tables.made(tf_keras, 3, word_tables.head, tf_keras)
   assert isinstance(layer.kernel, tf_keras_table.Table)
   assert isinstance(layer.bias, tf.Variable)
+
+
+def test_a_kernel_of_a_subclass_is_read_once():
+  """It may be drawn anew at each read, and a read too many changes numbers."""
+  reads = []
+
+  class Drawn(tf_keras.layers.Dense):
+
+    @property
+    def kernel(self):
+      reads.append(self.name)
+      return tf.ones((3, 4))
+
+    def build(self, input_shape):
+      self.built = True
+
+  tf_keras_layers.install()
+  Drawn(4, use_bias=False)(tf.ones((2, 3)))
+  assert len(reads) == 1

@@ -1,15 +1,21 @@
+import types
+
 import keras
 import pytest
 import tensorflow as tf
 import tf_keras
 
 from gdp_grappler.sharding import deciding
+from gdp_grappler.sharding import keras_layers
+from gdp_grappler.sharding import tf_keras_layers
 from gdp_grappler.sharding import wanted
 from helpers import strategies
 
 
 @pytest.fixture(name='heard')
 def _heard(monkeypatch):
+  keras_layers.install()
+  tf_keras_layers.install()
   heard = []
 
   def decide(layer, shape, itemsize, why, path):
@@ -20,10 +26,10 @@ def _heard(monkeypatch):
   return heard
 
 
-def _parts(knows_parts=True, **how):
+def _parts(known=(True, True), **how):
   layer = keras.layers.Dense(4, name='head', dtype='float16')
   return wanted.parts(layer, {'shape': (3, 4), 'name': 'kernel', **how},
-                      knows_parts)
+                      dict(zip(('call', 'add_weight'), known)))
 
 
 def test_who_decides_hears_of_the_table(heard):
@@ -34,7 +40,8 @@ def test_who_decides_hears_of_the_table(heard):
 
 
 @pytest.mark.parametrize('why, how', [
-    ('`call` of its own', {'knows_parts': False}),
+    ('`call` of its own', {'known': (False, True)}),
+    ('`add_weight` of its own', {'known': (True, False)}),
     ('regularizer Orth',
      {'regularizer': keras.regularizers.OrthogonalRegularizer()}),
     ('constraint UnitNorm', {'constraint': keras.constraints.UnitNorm()}),
@@ -69,3 +76,17 @@ def test_who_decides_hears_of_the_scopes_that_a_layer_knows(package, heard):
   Net()(tf.zeros((1, 3), 'int32'))
   path = 'net/words' if package is keras else 'words'
   assert heard[0][-1] == f'{path}/embeddings'
+
+
+def test_a_layer_without_a_type_is_made(heard):
+  """`tf.layers.Dense(4).build(...)` failed, as its type was not known yet."""
+  layer = types.SimpleNamespace(name='head', variable_dtype=None)
+  assert wanted.parts(layer, {'shape': (3, 4), 'name': 'kernel'}, {}) == 2
+  assert heard[0][2] == 4
+
+
+def test_a_failure_leaves_a_table_whole(heard):
+  """A failed choice of parts ended the user's program."""
+  with pytest.warns(UserWarning, match='Dense is made whole: .*KeyError'):
+    assert wanted.parts(keras.layers.Dense(4), {'name': 'kernel'}, {}) == 1
+  assert not heard

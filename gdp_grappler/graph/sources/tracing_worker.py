@@ -12,12 +12,14 @@ import contextlib
 import functools
 import importlib
 import inspect
+import json
 import os
 import re
 import sys
 import tempfile
 import time
 from typing import Any, Callable, Mapping
+import zipfile
 
 import tensorflow as tf
 from tensorflow.python.eager import context
@@ -38,6 +40,7 @@ from gdp_grappler.graph.sources import without_weights
 from gdp_grappler.sharding import scope
 
 _LONGEST = 400  # Limit of the characters of an error from other code.
+_METADATA, _MOST_METADATA_BYTES = 'metadata.json', 1 << 16
 _BOLD = re.compile(r'\x1b\[\d*m')
 
 
@@ -188,26 +191,54 @@ def load_keras(path: str) -> Any:
   Raises:
     InvalidGraphError: Keras cannot load the file.
   """
-  import keras
+  is_old = _version(path).startswith('2.')
+  name, api = _keras(is_old)
   with tempfile.TemporaryDirectory() as directory:
     # Keras finds the format by the ending, but the user's file may have
     # another.
-    link = os.path.join(directory, f'model{_ending(path)}')
+    ending = '.h5' if _is_hdf5(path) else '.keras'
+    link = os.path.join(directory, f'model{ending}')
     os.symlink(os.path.abspath(path), link)
     try:
-      return keras.models.load_model(link)
+      return api.models.load_model(link)
     except Exception as error:
       why = one_line(error).replace(link, path)
+      what_to_do = ('Keras 2 wrote it: install tf_keras, or give a SavedModel '
+                    'or captured graphs' if is_old and name == 'Keras' else
+                    f'Save it again as .keras with this version of {name}')
       raise errors.InvalidGraphError(
-          f'Keras cannot load {path}: {why}. Save it again as .keras with this '
-          'version of Keras, or give module:function with its custom '
-          'classes.') from error
+          f'{name} cannot load {path}: {why}. {what_to_do}, or give '
+          'module:function with its custom classes.') from error
 
 
-def _ending(path: str) -> str:
+def _keras(is_old: bool) -> tuple[str, Any]:
+  """Returns tf_keras for files of Keras 2, if it is installed; else Keras 3."""
+  if is_old:
+    with contextlib.suppress(ImportError):
+      import tf_keras
+      return 'tf_keras', tf_keras
+  import keras
+  return 'Keras', keras
+
+
+def _version(path: str) -> str:
+  """Returns the version of Keras that wrote a file; '' if it is unknown."""
+  # Keras reports damaged files.
+  with contextlib.suppress(Exception):
+    if _is_hdf5(path):
+      import h5py
+      with h5py.File(path) as file:
+        version = file.attrs['keras_version']
+        return version.decode() if isinstance(version, bytes) else str(version)
+    with zipfile.ZipFile(path) as archive, archive.open(_METADATA) as file:
+      found = json.loads(file.read(_MOST_METADATA_BYTES))
+      return str(found['keras_version'])
+  return ''
+
+
+def _is_hdf5(path: str) -> bool:
   with open(path, 'rb') as file:
-    head = file.read(len(origin_lib.HDF5))
-  return '.h5' if head == origin_lib.HDF5 else '.keras'
+    return file.read(len(origin_lib.HDF5)) == origin_lib.HDF5
 
 
 def call_function(path: str) -> Any:

@@ -66,8 +66,13 @@ def complete(model: Any) -> None:
   """
   if not has_none(model.trainable_variables):
     return
+  optimizer = model.optimizer
   with func_graph.FuncGraph('slots').as_default(), without_weights():
-    model.optimizer.build(model.trainable_variables)
+    if hasattr(optimizer, 'build'):
+      optimizer.build(model.trainable_variables)
+    else:  # A legacy optimizer of tf_keras, or one of TensorFlow 1.
+      with contextlib.suppress(NotImplementedError):
+        optimizer._create_all_weights(model.trainable_variables)
 
 
 def _without_value(next_creator: Any, **kwargs: Any) -> Any:

@@ -60,21 +60,33 @@ def function(x):
     return tf.matmul(x, x)
 
 
-def session():
-  """Returns devices of requested ops in a session and in its callable."""
-  graph = tf.Graph()
-  with graph.as_default():
+def session_graph():
+  """Returns the input and the output of a new graph for sessions."""
+  with tf.Graph().as_default():
     x = y = tf.compat.v1.placeholder(tf.float32, (8, 8))
     for _ in range(9):
       y = tf.matmul(y, y)
     with tf.device('/cpu:1'):
       y = tf.math.erf(y)
-    y = tf.reduce_sum(tf.matmul(y, y))
+    return x, tf.reduce_sum(tf.matmul(y, y))
+
+
+def session():
+  """Returns the devices of requested ops in a session."""
+  x, y = session_graph()
   options = tf.compat.v1.RunOptions(output_partition_graphs=True)
   found = tf.compat.v1.RunMetadata()
-  with tf.compat.v1.Session(graph=graph) as running:
+  with tf.compat.v1.Session(graph=y.graph) as running:
     running.run(y, {x: X}, options=options, run_metadata=found)
   return where(found.partition_graphs, 'Erf')
+
+
+def partial_run():
+  """Runs a graph of a session in parts."""
+  x, y = session_graph()
+  with tf.compat.v1.Session(graph=y.graph) as running:
+    handle = running.partial_run_setup([y], [x])
+    running.partial_run(handle, y, {x: X})
 
 
 def saved():
@@ -103,6 +115,8 @@ def main():
   of_saved = ran(lambda: loaded.f(tf.constant(X)), 'Erf')
   of_session = session()
   handler.take()
+  partial_run()
+  partial_lines = handler.take()
   with gdp_grappler.made_on_host():
     unasked = tf.Variable(1.)
   slot = tf.distribute.get_strategy().extended.colocate_vars_with
@@ -113,7 +127,7 @@ def main():
   lifted = ran(lambda: function(tf.constant(X)), 'Erf')
   common.finish(weights=weights, freed=freed, fit_lines=fit_lines, op=op,
                 lifted=lifted, function_lines=function_lines, of_saved=of_saved,
-                of_session=of_session,
+                of_session=of_session, partial_lines=partial_lines,
                 unasked=[*map(variable_scopes.device, (unasked, unasked_slot))])
 
 

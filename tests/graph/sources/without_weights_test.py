@@ -47,14 +47,27 @@ def test_weights_have_shapes_and_no_values():
   assert model.optimizer.iterations.numpy() == 0
 
 
-def test_slots_of_tf_keras_have_no_values():
+@pytest.mark.parametrize(
+    'optimizer', [tf_keras.optimizers.Adam, tf_keras.optimizers.legacy.Adam])
+def test_slots_of_tf_keras_have_no_values(optimizer):
+  """Legacy optimizers have no `build`, and their models could not be placed."""
   with without_weights.without_weights():
     model = tf_keras.Sequential([tf_keras.layers.Dense(2, input_shape=(4,))])
-    model.compile('adam', 'mse')
+    model.compile(optimizer(), 'mse')
   without_weights.complete(model)
-  slots = [v for v in model.optimizer.variables if tuple(v.shape) == (4, 2)]
+  variables = model.optimizer.variables
+  variables = variables() if callable(variables) else variables
+  slots = [v for v in variables if tuple(v.shape) == (4, 2)]
   assert len(slots) == 2
   assert all(without_weights.has_none([slot]) for slot in slots)
+
+
+def test_an_optimizer_of_tensorflow_1_makes_its_slots_in_the_step():
+  with without_weights.without_weights():
+    model = tf_keras.Sequential([tf_keras.layers.Dense(2, input_shape=(4,))])
+    model.compile(tf.compat.v1.train.AdamOptimizer(), 'mse')
+  without_weights.complete(model)
+  assert without_weights.has_none(model.weights)
 
 
 @pytest.mark.parametrize('library', [keras, tf_keras])
