@@ -188,11 +188,13 @@ def _run_one_op() -> None:
 def load_keras(path: str) -> Any:
   """Returns a model from a file that Keras wrote.
 
+  Only Keras 3 reads files: tf_keras would run code that a file contains, such
+  as the functions of Lambda layers.
+
   Raises:
     InvalidGraphError: Keras cannot load the file.
   """
-  is_old = _version(path).startswith('2.')
-  name, api = _keras(is_old)
+  import keras
   with tempfile.TemporaryDirectory() as directory:
     # Keras finds the format by the ending, but the user's file may have
     # another.
@@ -200,25 +202,17 @@ def load_keras(path: str) -> Any:
     link = os.path.join(directory, f'model{ending}')
     os.symlink(os.path.abspath(path), link)
     try:
-      return api.models.load_model(link)
+      return keras.models.load_model(link)
     except Exception as error:
       why = one_line(error).replace(link, path)
-      what_to_do = ('Keras 2 wrote it: install tf_keras, or give a SavedModel '
-                    'or captured graphs' if is_old and name == 'Keras' else
-                    f'Save it again as .keras with this version of {name}')
+      what_to_do = (
+          'Keras 2 wrote it: give a SavedModel, captured graphs or '
+          'module:function that returns the model'
+          if _version(path).startswith('2.') else
+          'Save it again as .keras with this version of Keras, or give '
+          'module:function with its custom classes')
       raise errors.InvalidGraphError(
-          f'{name} cannot load {path}: {why}. {what_to_do}, or give '
-          'module:function with its custom classes.') from error
-
-
-def _keras(is_old: bool) -> tuple[str, Any]:
-  """Returns tf_keras for files of Keras 2, if it is installed; else Keras 3."""
-  if is_old:
-    with contextlib.suppress(ImportError):
-      import tf_keras
-      return 'tf_keras', tf_keras
-  import keras
-  return 'Keras', keras
+          f'Keras cannot load {path}: {why}. {what_to_do}.') from error
 
 
 def _version(path: str) -> str:
