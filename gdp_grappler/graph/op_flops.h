@@ -18,10 +18,10 @@
 namespace tensorflow {
 namespace grappler {
 
-// Returns an equivalent op that the estimator knows; null if there is none. If
-// the remapper fuses a bias or an activation into a product or convolution, the
-// first two inputs and the attributes stay the same. The FLOPs of the bias and
-// of the activation are negligible.
+// Returns an op that the estimator knows and that has the same FLOPs; null if
+// there is none. If the remapper fuses a bias or an activation into a product
+// or convolution, the first two inputs and the attributes stay the same. The
+// FLOPs of the bias and of the activation are negligible.
 inline const char* Counterpart(const std::string& op) {
   static const auto* const known =
       new std::unordered_map<std::string, const char*>{
@@ -29,7 +29,8 @@ inline const char* Counterpart(const std::string& op) {
           {"_FusedConv2D", "Conv2D"},
           {"_FusedDepthwiseConv2dNative", "DepthwiseConv2dNative"},
           {"_MklFusedBatchMatMulV2", "BatchMatMulV2"},
-          {"BatchMatMulV3", "BatchMatMulV2"}};
+          {"BatchMatMulV3", "BatchMatMulV2"},
+          {"LogSoftmax", "Softmax"}};
   const auto found = known->find(op);
   return found == known->end() ? nullptr : found->second;
 }
@@ -42,6 +43,8 @@ class Arithmetic {
   // FLOPs of one execution; negative if the estimator has to be called.
   double Flops() const {
     static const auto* const rules = new std::unordered_map<std::string, Rule>{
+        {"BiasAdd", &Arithmetic::Bias},
+        {"BiasAddV1", &Arithmetic::Bias},
         {"Conv", &Arithmetic::Convolution},
         {"Conv2D", &Arithmetic::OfOneChannel<&Arithmetic::Convolution>},
         {"_FusedConv2D", &Arithmetic::OfOneChannel<&Arithmetic::Convolution>},
@@ -86,6 +89,11 @@ class Arithmetic {
   using Rule = double (Arithmetic::*)() const;
 
   const OpInfo& op_;
+
+  // One addition per output. The estimator takes the bias for one of the last
+  // dimension, also if channels come first. It broadcasts both, and so counts
+  // more outputs than there are.
+  double Bias() const { return Size(Output(0)); }
 
   // Each number of the output is a sum over a window and its channels. The sum
   // has as many terms as the filter has elements per output channel. Output

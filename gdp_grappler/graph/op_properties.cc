@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -48,6 +49,9 @@ constexpr double kMostElements = 1e12;
 
 // Largest length of an input that is taken for a list of sizes.
 constexpr int64_t kMostSizes = 8;
+
+// Number of times that shape inference is told shapes, and runs again.
+constexpr int kMostRounds = 4;
 
 // Number of elements. Sizes below `least` count as `least`.
 double Elements(const TensorShapeProto& shape, int64_t least) {
@@ -246,10 +250,50 @@ absl::Status CheckValues(const GraphDef& graph) {
   return absl::OkStatus();
 }
 
+// Whether a node may be a slice of a shape that Grappler computes.
+bool SlicesShape(const NodeDef& node) {
+  if (node.op() != "Slice" && node.op() != "StridedSlice") return false;
+  const DataType type = node.attr().at("T").type();
+  const auto mask = [&node](const char* name) {
+    const auto found = node.attr().find(name);
+    return found == node.attr().end() ? 0 : found->second.i();
+  };
+  return (type == DT_INT32 || type == DT_INT64) && mask("begin_mask") <= 1 &&
+         mask("end_mask") <= 1 && mask("shrink_axis_mask") == 0;
+}
+
 // A graph and its inferred shapes.
 struct Inference {
   GrapplerItem item;
   std::unique_ptr<GraphProperties> shapes;
+
+  // Infers the shapes of the graph. They stay as they were if that fails.
+  //
+  // Grappler computes slices of shapes itself. It rejects the graph for some
+  // slices that a step can take, such as one with a negative stride. It does
+  // not compute a slice that is fed, and leaves its rank unknown.
+  absl::Status Update() {
+    const absl::Status status = InferOnce();
+    if (status.ok() || !item.feed.empty()) return status;
+    for (const NodeDef& node : item.graph.node()) {
+      if (SlicesShape(node)) item.feed.emplace_back(node.name(), Tensor());
+    }
+    return item.feed.empty() ? status : InferOnce();
+  }
+
+  // Tells the shapes of ops to the next inference. False if none is new.
+  bool Tell(const OpenSizes::Shapes& shapes) {
+    bool is_new = false;
+    for (const auto& [op, outputs] : shapes) {
+      auto& attributes = *item.graph.mutable_node(op)->mutable_attr();
+      if (attributes.count("_output_shape_vector")) continue;
+      is_new = true;
+      attributes["_same_output_for_iterations"].set_b(true);
+      auto* told = attributes["_output_shape_vector"].mutable_list();
+      for (const auto& shape : outputs) *told->add_shape() = shape;
+    }
+    return is_new;
+  }
 
   // Frees memory in another thread. Freeing so many small messages takes a
   // sixth of the time of all other work, and nothing depends on it.
@@ -264,6 +308,16 @@ struct Inference {
 
  private:
   static constexpr int kManyNodes = 10000;
+
+  absl::Status InferOnce() {
+    auto result = std::make_unique<GraphProperties>(item);
+    const absl::Status status = result->InferStatically(
+        /*assume_valid_feeds=*/false, /*aggressive_shape_inference=*/true,
+        /*include_input_tensor_values=*/true,
+        /*include_output_tensor_values=*/false);
+    if (status.ok()) shapes = std::move(result);
+    return status;
+  }
 };
 
 // Moves the graph out of the table, and infers shapes. The nodes of `replaced`
@@ -286,12 +340,7 @@ absl::Status Infer(NodeTable* table, const char* replaced, size_t size,
       &graph, library, /*node_offset=*/0, /*skip_unknown_ops=*/true);
   if (status.ok()) status = CheckAttributes(graph, library);
   if (status.ok()) status = CheckValues(graph);
-  if (!status.ok()) return status;
-  result->shapes = std::make_unique<GraphProperties>(result->item);
-  return result->shapes->InferStatically(
-      /*assume_valid_feeds=*/true, /*aggressive_shape_inference=*/true,
-      /*include_input_tensor_values=*/true,
-      /*include_output_tensor_values=*/false);
+  return status.ok() ? result->Update() : status;
 }
 
 void Compute(NodeTable* table, const char* replaced, size_t size,
@@ -304,10 +353,15 @@ void Compute(NodeTable* table, const char* replaced, size_t size,
     return;
   }
   const GraphDef& graph = inference->item.graph;
+  std::optional<OpenSizes> sizes;
+  int rounds = 0;
+  do {
+    sizes.emplace(graph, *table, *inference->shapes, unknown_dim);
+  } while (rounds++ < kMostRounds && inference->Tell(sizes->Lost()) &&
+           inference->Update().ok());
   Estimator estimator(graph, table->edges, table->kinds);
-  const OpenSizes sizes(graph, *table, *inference->shapes, unknown_dim);
   for (int32_t op = 0; op < graph.node_size(); ++op) {
-    Append(op, graph.node(op), *inference->shapes, sizes, &estimator, result);
+    Append(op, graph.node(op), *inference->shapes, *sizes, &estimator, result);
   }
   Inference::Forget(std::move(inference));
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "gdp_grappler/graph/node_table.h"
@@ -26,8 +27,15 @@ namespace grappler {
 // functions of other ops tell most of the rest. A size that they do not tell
 // depends on the data of a step, and is guessed: as a rule, an op makes no more
 // elements than its inputs have or a batch needs.
+//
+// Shape inference does not know the rank of some outputs whose shape is a value
+// that the graph computes. If it is told their shapes, it finds those of the
+// readers.
 class OpenSizes {
  public:
+  // Shapes of the outputs of ops, by op.
+  using Shapes = std::vector<std::pair<int32_t, std::vector<TensorShapeProto>>>;
+
   // `graph` is that of the table, with other nodes in a few places.
   OpenSizes(const GraphDef& graph, const NodeTable& table,
             const GraphProperties& shapes, int64_t unknown_dim)
@@ -37,8 +45,10 @@ class OpenSizes {
         values_(graph, shapes, table.edges,
                 [this](int64_t dim) { return Decided(dim); }) {
     const bool is_open = std::any_of(
-        graph.node().begin(), graph.node().end(),
-        [this](const NodeDef& node) { return LeavesOpen(OutputsOf(node)); });
+        graph.node().begin(), graph.node().end(), [this](const NodeDef& node) {
+          const Outputs& outputs = OutputsOf(node);
+          return LeavesOpen(outputs) || LosesRank(outputs);
+        });
     if (!is_open) return;
     // A step may add a tensor of selected rows to one of its inputs. Then both
     // share an open size. So the inputs are decided before all other ops.
@@ -46,7 +56,7 @@ class OpenSizes {
       const std::string& op = node.op();
       if (op == "Placeholder" || op == "IteratorGetNext") TakeBatch(node);
     }
-    for (const int32_t op : Order(table.edges)) Decide(op);
+    DecideAll(table.edges);
   }
 
   // Size of a dimension, known or not.
@@ -54,6 +64,10 @@ class OpenSizes {
     const int64_t size = Decided(dim);
     return size < 0 ? unknown_dim_ : size;
   }
+
+  // Shapes of outputs whose rank shape inference does not know. Other outputs
+  // of these ops have no dimensions here.
+  const Shapes& Lost() const { return lost_; }
 
  private:
   using Outputs = std::vector<OpInfo::TensorProperties>;
@@ -97,6 +111,12 @@ class OpenSizes {
     return false;
   }
 
+  static bool LosesRank(const Outputs& outputs) {
+    return std::any_of(outputs.begin(), outputs.end(), [](const auto& output) {
+      return output.shape().unknown_rank();
+    });
+  }
+
   void TakeBatch(const NodeDef& node) {
     const double batch = static_cast<double>(unknown_dim_);
     for (const auto& output : OutputsOf(node)) {
@@ -104,24 +124,34 @@ class OpenSizes {
     }
   }
 
-  // Ops in topological order. Edges that close a loop do not count.
-  std::vector<int32_t> Order(const std::vector<int32_t>& edges) const {
-    std::vector<int32_t> waits(graph_.node_size()), result;
-    std::vector<std::vector<int32_t>> readers(graph_.node_size());
+  // Decides ops in topological order. Edges that close a loop do not count.
+  //
+  // What is computed from an output of unknown rank is a guess. If such an op
+  // loses a rank, the next inference may know more.
+  void DecideAll(const std::vector<int32_t>& edges) {
+    std::vector<int32_t> waits(graph_.node_size()), order;
+    std::vector<std::vector<size_t>> readers(graph_.node_size());
+    std::vector<bool> is_guess(graph_.node_size());
     for (size_t i = 0; i < edges.size(); i += 3) {
       if (IsNextIteration(graph_.node(edges[i]).op())) continue;
-      readers[edges[i]].push_back(edges[i + 2]);
+      readers[edges[i]].push_back(i);
       ++waits[edges[i + 2]];
     }
     for (int32_t op = 0; op < graph_.node_size(); ++op) {
-      if (!waits[op]) result.push_back(op);
+      if (!waits[op]) order.push_back(op);
     }
-    for (size_t at = 0; at < result.size(); ++at) {
-      for (const int32_t reader : readers[result[at]]) {
-        if (--waits[reader] == 0) result.push_back(reader);
+    for (size_t at = 0; at < order.size(); ++at) {
+      const int32_t op = order[at];
+      Decide(op);
+      if (!is_guess[op] && LosesRank(OutputsOf(graph_.node(op)))) {
+        is_guess[op] = !TakeLost(op);
+      }
+      for (const size_t edge : readers[op]) {
+        const int32_t reader = edges[edge + 2];
+        if (is_guess[op] && edges[edge + 1] >= 0) is_guess[reader] = true;
+        if (--waits[reader] == 0) order.push_back(reader);
       }
     }
-    return result;
   }
 
   // Decides all sizes that an op makes.
@@ -143,6 +173,29 @@ class OpenSizes {
       for (const auto& output : outputs) Share(node, output.shape());
     }
     TakeBatch(node);
+  }
+
+  // Takes the shapes of an op that shape inference does not know. False if one
+  // stays unknown. A shape with an open size does, because its rank may be the
+  // guessed length of a list of sizes.
+  bool TakeLost(int32_t op) {
+    const Outputs& outputs = OutputsOf(graph_.node(op));
+    std::vector<PartialTensorShape> known = values_.Outputs(op);
+    known.resize(outputs.size());
+    std::vector<TensorShapeProto> found(outputs.size());
+    bool is_found = false, is_known = true;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!outputs[i].shape().unknown_rank()) continue;
+      if (known[i].IsFullyDefined()) {
+        is_found |= known[i].dims() > 0;  // Scalars cannot be told.
+        known[i].AsProto(&found[i]);
+        values_.Tell(op, static_cast<int32_t>(i), known[i]);
+      } else {
+        is_known = false;
+      }
+    }
+    if (is_found) lost_.emplace_back(op, std::move(found));
+    return is_known;
   }
 
   // Whether an op makes tensors of something else than numbers, such as files,
@@ -223,6 +276,7 @@ class OpenSizes {
   const GraphProperties& shapes_;
   const int64_t unknown_dim_;
   std::unordered_map<int64_t, int64_t> sizes_;
+  Shapes lost_;
   ShapeValues values_;
 };
 

@@ -16,6 +16,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -56,6 +57,11 @@ class ShapeValues {
     }
   }
 
+  // Tells the shape of an output whose rank shape inference does not know.
+  void Tell(int32_t op, int32_t output, const PartialTensorShape& shape) {
+    told_[{op, output}] = shape;
+  }
+
   // Returns the shapes of an op's outputs; none if its shape function fails.
   std::vector<PartialTensorShape> Outputs(int32_t op) {
     const NodeDef& node = graph_.node(op);
@@ -66,13 +72,14 @@ class ShapeValues {
     }
     std::vector<PartialTensorShape> shapes;
     std::vector<const Tensor*> values;
-    for (const auto& input : shapes_.GetInputProperties(node.name())) {
-      values.push_back(OfInput(op, values.size(), 0));
+    const size_t count = shapes_.GetInputProperties(node.name()).size();
+    for (size_t i = 0; i < count; ++i) {
+      values.push_back(OfInput(op, i, 0));
       // A shape function may end the process if a value does not have the shape
       // of its input.
       const Tensor* value = values.back();
       shapes.push_back(value ? PartialTensorShape(value->shape())
-                             : Given(input.shape()));
+                             : ShapeOfInput(op, i));
     }
     shape_inference::InferenceContext context(
         TF_GRAPH_DEF_VERSION, AttrSlice(node), registered->op_def, shapes,
@@ -87,8 +94,10 @@ class ShapeValues {
       context.ShapeHandleToProto(context.output(i), &shape);
       const Tensor* value = OfOutput(op, i, 0);
       if (value != nullptr) value->shape().AsProto(&shape);
-      PartialTensorShape::BuildPartialTensorShape(shape, &result[i])
-          .IgnoreError();
+      if (!PartialTensorShape::BuildPartialTensorShape(shape, &result[i])
+               .ok()) {
+        result[i] = PartialTensorShape();
+      }
     }
     return result;
   }
@@ -135,6 +144,18 @@ class ShapeValues {
     return result;
   }
 
+  // Shape of an op's input, with the sizes by `size_of_`.
+  PartialTensorShape ShapeOfInput(int32_t op, size_t index) const {
+    const TensorShapeProto& shape =
+        shapes_.GetInputProperties(graph_.node(op).name())[index].shape();
+    const size_t edge = starts_[op] + 3 * index;
+    if (shape.unknown_rank() && edge < starts_[op + 1]) {
+      const auto told = told_.find({edges_[edge], edges_[edge + 1]});
+      if (told != told_.end()) return told->second;
+    }
+    return Given(shape);
+  }
+
   // Value of an op's input; null if unknown.
   const Tensor* OfInput(int32_t op, size_t index, int depth) {
     const auto& inputs = shapes_.GetInputProperties(graph_.node(op).name());
@@ -179,13 +200,13 @@ class ShapeValues {
     const auto& inputs = shapes_.GetInputProperties(node.name());
     std::vector<Tensor> result;
     if (node.op() == "Shape" || node.op() == "ShapeN") {
-      for (const auto& input : inputs) {
-        result.push_back(AsTensor(node, Given(input.shape())));
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        result.push_back(AsTensor(node, ShapeOfInput(op, i)));
       }
       return result;
     }
     if (node.op() == "Size" && inputs.size() == 1) {
-      const int64_t size = Given(inputs[0].shape()).num_elements();
+      const int64_t size = ShapeOfInput(op, 0).num_elements();
       return {size < 0 ? Tensor() : AsTensor(node, {size}).SubSlice(0)};
     }
     if (!IsComputed(node.op())) return {};
@@ -258,6 +279,7 @@ class ShapeValues {
   const std::vector<int32_t>& edges_;
   const SizeOf size_of_;
   std::vector<size_t> starts_;  // [N + 1], where the edges into each op begin.
+  std::map<std::pair<int32_t, int32_t>, PartialTensorShape> told_;
   std::unordered_map<int32_t, std::vector<Tensor>> known_;
   std::deque<Tensor> constants_;
   std::unique_ptr<DeviceSimple> device_;

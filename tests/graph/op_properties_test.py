@@ -261,6 +261,13 @@ def test_products_of_two_types():
       3, 6, 5), Tout=tf.float32, name='found')) == 3 * 2 * 4 * 6 * 5
 
 
+def test_a_logarithm_of_a_softmax_costs_as_much_as_a_softmax():
+  """It cost no arithmetic."""
+  one, other = (_flops(lambda op=op: op(logits=_zeros(4, 6), name='found'))
+                for op in (tf.raw_ops.LogSoftmax, tf.raw_ops.Softmax))
+  assert one == other > 0
+
+
 @pytest.mark.parametrize('equation, left, right, products', [
     ('bfd,dhv->bfhv', (2, 3, 5), (5, 7, 11), 2 * 3 * 5 * 7 * 11),
     ('...d,dv->...v', (2, 3, 5), (5, 7), 2 * 3 * 5 * 7),

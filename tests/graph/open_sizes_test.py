@@ -196,3 +196,107 @@ def test_a_control_input_before_another_input_is_refused():
       graph_defs.node('found', 'Identity', ['^x', 'x'], T=graph_defs.FLOAT))
   with pytest.raises(errors.InvalidGraphError, match='control input before'):
     op_properties.estimate(node_table.NodeTable('test', definition), _BATCH)
+
+
+def _last_axis(x):
+  """The last axis, as a value that shape inference does not know."""
+  return tf.range(tf.rank(x))[-1]
+
+
+def _all_but_last(x):
+  return tf.shape(x)[:_last_axis(x)]
+
+
+@pytest.mark.parametrize('part', [
+    _all_but_last,
+    lambda x: tf.split(tf.shape(x), [_last_axis(x), 1])[0],
+], ids=['slice', 'split'])
+def test_a_reshape_to_a_computed_part_of_a_shape_is_known(part):
+  """Its rank was unknown, and a product behind it cost no FLOPs."""
+
+  def make():
+    x = _input(None, 128)
+    for _ in range(6):  # More often than shape inference runs.
+      x = tf.reshape(tf.tanh(x), tf.concat([part(x), [2, 64]], 0))
+      x = tf.reshape(x, [-1, 128])
+    rows = tf.reshape(x, tf.concat([part(x), [2, 64]], 0))
+    tf.raw_ops.Einsum(inputs=[rows, tf.ones([64, 3])], equation='...d,dv->...v',
+                      name='found')
+
+  result, index = _read(make)
+  assert result.shape(index['found'], 0) == (_BATCH, 2, 3)
+  assert result.flops[index['found']] == 2 * _BATCH * 2 * 64 * 3
+
+
+def test_frames_of_an_open_length_are_known():
+  """All shapes after the frames of a signal were unknown."""
+  assert _shape(lambda: tf.tanh(tf.signal.frame(_input(None, None), 4, 2), name=
+                                'found')) == (_BATCH, (_BATCH - 2) // 2, 4)
+
+
+def test_a_guessed_number_of_sizes_is_no_rank():
+
+  def make():
+    sizes = tf.shape(tf.compat.v1.placeholder(tf.float32))
+    tf.reshape(_input(None, 3), tf.concat([sizes, [3]], 0), name='found')
+
+  assert _shape(make) is None
+
+
+@pytest.mark.parametrize('sizes, expected', [
+    ([1 << 20], 4 * 10**12),
+    ([1 << 20, 0], 0),
+    ([1 << 20, 1 << 20], 4 << 20),
+], ids=['large', 'empty', 'overflow'])
+def test_large_tensors_of_computed_rank_are_read(sizes, expected):
+  """The last one has more elements than numbers count: one row is guessed."""
+
+  def make():
+    part = _all_but_last(_input(None, None, 3))
+    tf.fill(tf.concat([part, sizes], 0), 0., name='found')
+
+  result, index = _read(make, unknown_dim=1 << 20)
+  size = result.output_bytes[result.output_starts[index['found']]]
+  assert size == expected
+
+
+@pytest.mark.parametrize('part, expected', [
+    (lambda sizes: sizes[::-1], (5, 4, _BATCH)),
+    (lambda sizes: sizes[2:0:-1], (5, 4)),
+    (lambda sizes: sizes[-9:2], (_BATCH, 4)),
+    (lambda sizes: sizes[2:1], ()),
+    (lambda sizes: tf.range(tf.size(sizes))[::-1], (2, 1, 0)),
+], ids=['reverse', 'end', 'before', 'empty', 'order'])
+def test_any_slice_of_a_shape_is_known(part, expected):
+  """The graph was rejected, because Grappler cannot compute the slice."""
+
+  def make():
+    # Without an op between slice and fill, TensorFlow does not make the graph.
+    sizes = tf.maximum(part(tf.shape(_input(None, 4, 5))), 0)
+    tf.fill(sizes, 0., name='found')
+
+  assert _shape(make) == expected
+
+
+def test_a_slice_of_a_shape_of_computed_rank_is_known():
+  """Grappler cannot compute the slice as soon as the rank is known."""
+
+  def make():
+    x = _input(None, 128)
+    y = tf.reshape(x, tf.concat([_all_but_last(x), [2, 64]], 0))
+    tf.fill(tf.maximum(tf.shape(y)[::-1], 0), 0., name='found')
+
+  assert _shape(make) == (64, 2, _BATCH)
+
+
+def test_other_slices_are_known_if_one_reverses_a_shape():
+
+  def make():
+    x = _input(None, 4, 6)
+    sizes = tf.shape(x)
+    rows = tf.reshape(x, tf.concat([sizes[:1], [-1]], 0))
+    tokens = tf.cast(rows, tf.int32)[:, 1:]
+    tf.gather(tf.ones([9, 7]), tokens, name='found')
+    tf.identity(sizes[::-1])
+
+  assert _shape(make) == (_BATCH, 23, 7)
