@@ -57,7 +57,8 @@ class _Inherited:
     return result if instance is None else types.MethodType(result, instance)
 
 
-@functools.cache
+# Notebooks define classes again and again. So the cache is bounded.
+@functools.lru_cache(maxsize=128)
 def _wrapped(stock: Callable[..., Any], wrapper: Callable[..., Any]) -> Any:
   """Returns a method that calls the wrapper with the former method."""
 
@@ -67,7 +68,9 @@ def _wrapped(stock: Callable[..., Any], wrapper: Callable[..., Any]) -> Any:
   result: Any = functools.wraps(stock)(wrapped)
   # tf_keras reads parameters by `getfullargspec`, which ignores `__wrapped__`.
   result.__signature__ = inspect.signature(stock)
-  wrappers = (*getattr(stock, _WRAPPERS, ()), _name(wrapper))
+  # A mock has each attribute that is asked for.
+  known = getattr(stock, '__dict__', {}).get(_WRAPPERS, ())
+  wrappers = (*known, _name(wrapper))
   setattr(result, _WRAPPERS, wrappers)
   return result
 

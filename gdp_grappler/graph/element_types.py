@@ -14,6 +14,8 @@ from gdp_grappler.graph.control_flow import calls as calls_lib
 
 # Attributes that may have the type of an op's arithmetic, the best one first.
 _ATTRIBUTES = ('T', 'Ta', 'dtype')
+# Types of the parts of complex numbers.
+_PARTS = {'complex128': 'float64'}
 
 
 def by_name(table: node_table.NodeTable,
@@ -38,4 +40,5 @@ def _element_type(node: node_def_pb2.NodeDef) -> str:
       (node.attr[name].type
        for name in _ATTRIBUTES if node_attributes.of(node, name).type), 0)
   name = dtypes.as_dtype(number).name if number else ''
+  name = _PARTS.get(name, name)
   return name if name in op_graph.ELEMENT_TYPES else ''

@@ -16,7 +16,6 @@ from tensorflow.python.framework import dtypes
 from gdp_grappler import errors
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import element_types
-from gdp_grappler.graph import empty_tensors
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
@@ -63,8 +62,8 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
       to move, because the caller moves them.
     unknown_dim: Size taken for every dimension that the graph does not know.
     trip_count: Iterations of while loops whose number the graph does not tell.
-    tell: Function that is called with lines about loops of unknown length,
-      tensors without elements, and functions that cannot be read.
+    tell: Function that is called with lines about loops of unknown length and
+      functions that cannot be read.
 
   Raises:
     InvalidGraphError: the graph is empty, a node is missing, or TensorFlow
@@ -88,8 +87,6 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
                     trip_count, calls, assumed)
   if tell and assumed:
     tell(frames_lib.describe_assumed(assumed, trip_count))
-  if tell and (line := empty_tensors.describe(source, result, unknown_dim)):
-    tell(line)
   return result
 
 

@@ -233,9 +233,27 @@ class Estimator {
     return 2 * handles * counted;
   }
 
-  // FLOPs by our own rule, or else by the estimator, for this op or an
-  // equivalent one. The context cannot be used afterwards.
+  // A product of complex numbers takes four of real numbers. MatrixArithmetic
+  // counts them for the ops that it knows.
+  static bool MultipliesComplex(const OpInfo& op) {
+    const auto& inputs = op.inputs();
+    return (op.op().find("MatMul") != std::string::npos ||
+            op.op().find("Einsum") != std::string::npos) &&
+           std::any_of(inputs.begin(), inputs.end(),
+                       [](const TensorProperties& input) {
+                         return DataTypeIsComplex(input.dtype());
+                       });
+  }
+
+  // FLOPs of one execution. The context cannot be used afterwards.
   double Flops(OpContext* context, const Costs& costs) const {
+    const double products = MultipliesComplex(context->op_info) ? 4 : 1;
+    return products * RealFlops(context, costs);
+  }
+
+  // FLOPs by our own rule, or else by the estimator, for this op or an
+  // equivalent one.
+  double RealFlops(OpContext* context, const Costs& costs) const {
     OpInfo* op = &context->op_info;
     const double flops = Arithmetic(*op).Flops();
     if (flops >= 0) return flops;

@@ -68,8 +68,9 @@ class OpGraph:
       time after the other, by name of the op: time steps times layers of a
       recurrent network that is one op, rows that are copied into a list,
       launches in the body of a call. Other ops are left out and have 1.
-    element_types_by_name: Type of the elements of an op, by name of the op, if
-      it is one of `ELEMENT_TYPES`. Other ops are left out and count as float32.
+    element_types_by_name: Type of the elements of an op, or of the two parts of
+      complex elements, by name of the op, if it is one of `ELEMENT_TYPES`.
+      Other ops are left out and count as float32.
     host_ops: Names of ops that have all their tensors in the memory of the
       host, and so launch no kernel, even if they are on a GPU.
     coordinates: int32 [G, C], positions of groups (see

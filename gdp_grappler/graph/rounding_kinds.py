@@ -25,7 +25,8 @@ type rounds. So `ROUNDS` has these:
 * Selection by size (ArgMax, TopK, pools) and writes to positions given by
   indices, because CPUs and GPUs decide differently between equals.
 * Lookups by index (Gather). For an index out of range a CPU raises an error,
-  and a GPU gives zeros (tf.gather). A program may rely on the zeros.
+  and a GPU gives zeros (tf.gather). A program may rely on the zeros. But a
+  lookup may follow a variable that the program has put on the host.
 * Normal and other distributions: logarithms and cosines of random bits. Uniform
   numbers are bits with an exponent, and TensorFlow promises the same numbers on
   both types (tf.random.stateless_uniform).
@@ -44,6 +45,8 @@ _Kinds = Mapping[str, frozenset[str]]
 
 # Casts are exact or not, depending on their types; see `legality.rounding`.
 CASTS = frozenset(('Cast', '_HostCast'))
+# Lookups whose first input is the table.
+LOOKUPS = frozenset(('Gather', 'GatherNd', 'GatherV2'))
 
 # From the reason why the numbers are the same to types of ops.
 EXACT: _Kinds = {

@@ -115,6 +115,25 @@ def test_complex_numbers_take_four_times_as_much():
                                             'found')) == 4 * 2 * _N**3 / 3
 
 
+@pytest.mark.parametrize('dtype', [tf.complex64, tf.complex128])
+@pytest.mark.parametrize('make', [
+    lambda x: tf.raw_ops.MatMul(a=x[0], b=x[0], name='found'),
+    lambda x: tf.raw_ops.BatchMatMulV2(x=x, y=x, name='found'),
+    lambda x: tf.raw_ops.BatchMatMulV3(x=x, y=x, Tout=x.dtype, name='found'),
+    lambda x: tf.raw_ops.Einsum(inputs=[x, x], equation='bij,bjk->bik', name=
+                                'found'),
+    lambda x: tf.raw_ops.Einsum(inputs=[x, x], equation='...ij,...jk->...ik',
+                                name='found'),
+    lambda x: tf.raw_ops.SparseTensorDenseMatMul(
+        a_indices=tf.zeros([7, 2], tf.int64), a_values=tf.zeros([7], x.dtype),
+        a_shape=[_N, _N], b=x[0], name='found'),
+])
+def test_complex_products_take_four_times_as_much(make, dtype):
+  """They cost as much as products of real numbers."""
+  real = _flops(lambda: make(_square()))
+  assert _flops(lambda: make(_square(dtype))) == 4 * real > 0
+
+
 def test_a_transform_of_unknown_length_is_as_long_as_its_input():
   assert _flops(lambda: tf.raw_ops.RFFT(
       input=tf.zeros([3, 8]), fft_length=tf.compat.v1.placeholder(

@@ -261,6 +261,15 @@ def test_products_of_two_types():
       3, 6, 5), Tout=tf.float32, name='found')) == 3 * 2 * 4 * 6 * 5
 
 
+@pytest.mark.parametrize('shape, data_format', [((2, 8, 8, 3), 'NHWC'),
+                                                ((2, 3, 8, 1), 'NCHW'),
+                                                ((2, 3, 8, 2), 'NCHW')])
+def test_a_bias_is_added_once_to_each_output(shape, data_format):
+  """With channels first, a bias was broadcast to the last dimension as well."""
+  assert _flops(lambda: tf.raw_ops.BiasAdd(value=_zeros(*shape), bias=_zeros(
+      3), data_format=data_format, name='found')) == np.prod(shape)
+
+
 def test_a_logarithm_of_a_softmax_costs_as_much_as_a_softmax():
   """It cost no arithmetic."""
   one, other = (_flops(lambda op=op: op(logits=_zeros(4, 6), name='found'))

@@ -166,7 +166,7 @@ def test_a_layer_with_a_call_of_its_own_is_not_split(api):
       return tf.gather(self.embeddings, inputs) + 1.
 
   with word_tables.scope(2), pytest.raises(errors.GdpError,
-                                           match='call` of its own'):
+                                           match='its own `call`'):
     Own(_ROWS, _WIDTH, name='words').build(None)
 
 
@@ -182,7 +182,7 @@ def test_a_base_class_behind_a_layer_adds_its_weights(api):
     pass
 
   with word_tables.scope(2), pytest.raises(errors.GdpError,
-                                           match='add_weight` of its own'):
+                                           match='its own `add_weight`'):
     Own(4, name='head').build((None, 3))
   layer = Own(4)
   layer.build((None, 3))

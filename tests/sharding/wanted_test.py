@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from gdp_grappler.sharding import choice
 from gdp_grappler.sharding import deciding
 from gdp_grappler.sharding import keras_layers
 from gdp_grappler.sharding import tf_keras_layers
@@ -18,8 +19,8 @@ def _heard(monkeypatch):
   tf_keras_layers.install()
   heard = []
 
-  def decide(layer, shape, itemsize, why, path):
-    heard.append((layer, shape, itemsize, why, path))
+  def decide(*table):
+    heard.append(table)
     return 2
 
   monkeypatch.setattr(deciding, '_of_program', [decide])
@@ -29,19 +30,23 @@ def _heard(monkeypatch):
 def _parts(known=(True, True), **how):
   layer = keras.layers.Dense(4, name='head', dtype='float16')
   return wanted.parts(layer, {'shape': (3, 4), 'name': 'kernel', **how},
-                      dict(zip(('call', 'add_weight'), known)))
+                      dict(zip(('call', 'add_weight'), known)), _sizes)
+
+
+def _sizes(shape, count):
+  return choice.sizes(shape[0], count)
 
 
 def test_who_decides_hears_of_the_table(heard):
   assert _parts() == 2
-  assert heard == [('head', (3, 4), 2, '', 'head/kernel')]
+  assert heard[0][:5] == ('head', (3, 4), 2, '', 'head/kernel')
   assert _parts(dtype='float32') == 2
   assert heard[1][2] == 4
 
 
 @pytest.mark.parametrize('why, how', [
-    ('`call` of its own', {'known': (False, True)}),
-    ('`add_weight` of its own', {'known': (True, False)}),
+    ('its own `call`', {'known': (False, True)}),
+    ('its own `add_weight`', {'known': (True, False)}),
     ('regularizer Orth',
      {'regularizer': keras.regularizers.OrthogonalRegularizer()}),
     ('constraint UnitNorm', {'constraint': keras.constraints.UnitNorm()}),
@@ -75,18 +80,32 @@ def test_who_decides_hears_of_the_scopes_that_a_layer_knows(package, heard):
 
   Net()(tf.zeros((1, 3), 'int32'))
   path = 'net/words' if package is keras else 'words'
-  assert heard[0][-1] == f'{path}/embeddings'
+  assert heard[0][4] == f'{path}/embeddings'
+
+
+@pytest.mark.parametrize('package', [keras, tf_keras],
+                         ids=['keras', 'tf_keras'])
+@pytest.mark.parametrize('kind, arguments', [('Embedding', (101, 3)),
+                                             ('Dense', (101,))])
+def test_who_decides_hears_how_many_parts_there_will_be(package, kind,
+                                                        arguments, heard):
+  """A line announced 500 parts of a table with 101 rows."""
+  layer = getattr(package.layers, kind)(*arguments)
+  layer.build((None, 3))
+  assert [heard[0][5](count) for count in (2, 500)] == [2, 101]
 
 
 def test_a_layer_without_a_type_is_made(heard):
   """`tf.layers.Dense(4).build(...)` failed, as its type was not known yet."""
   layer = types.SimpleNamespace(name='head', variable_dtype=None)
-  assert wanted.parts(layer, {'shape': (3, 4), 'name': 'kernel'}, {}) == 2
+  how = {'shape': (3, 4), 'name': 'kernel'}
+  assert wanted.parts(layer, how, {}, _sizes) == 2
   assert heard[0][2] == 4
 
 
 def test_a_failure_leaves_a_table_whole(heard):
   """A failed choice of parts ended the user's program."""
   with pytest.warns(UserWarning, match='Dense is made whole: .*KeyError'):
-    assert wanted.parts(keras.layers.Dense(4), {'name': 'kernel'}, {}) == 1
+    assert wanted.parts(keras.layers.Dense(4), {'name': 'kernel'}, {},
+                        _sizes) == 1
   assert not heard

@@ -108,6 +108,8 @@ class CalibratedCostModel(roofline_lib.OverRoofline):
     for work, rows in ((self.op_work, ~asks), (self.cudnn_work, asks)):
       if work is not None:
         result[rows] = work * times[rows]
+    if self.op_work is not None:
+      result += roofline_lib.dispatched_by_calls(graph) * times
     return result
 
   def _correct(self, seconds: np.ndarray, op_types: Sequence[str],

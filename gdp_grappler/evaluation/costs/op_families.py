@@ -204,10 +204,9 @@ _PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in (
     ('pooling', r'(Max|Avg)Pool.*|Fractional.*Pool.*|Resize.*'),
     ('transpose', r'(Conjugate)?Transpose|Reverse(V2|Sequence)?|DepthToSpace'
      r'|SpaceTo(Depth|Batch).*|BatchToSpace.*|ExtractImage.*'),
-    ('sort', r'TopK(V2)?|ApproxTopK|Sort.*|Unique.*|NonMaxSuppression.*'
-     r'|Where'),
+    ('sort', r'TopK(V2)?|ApproxTopK|Sort.*|Unique.*|.*NonMaxSuppression.*'),
     ('gather', r'(Resource)?Gather(V2|Nd)?|DynamicPartition|Dynamic.*Stitch'
-     r'|ParallelDynamicStitch|BooleanMask|OneHot'),
+     r'|ParallelDynamicStitch|BooleanMask|OneHot|Where'),
     ('scatter', r'(Resource|Tensor)?Scatter.*|.*Segment.*|ResourceSparse.*'
      r'|SparseApply.*|SparseToDense|StridedSliceGrad'),
     ('random', r'(Stateless)?(Random|Truncated|Parameterized|Multinomial).*'),

@@ -108,10 +108,7 @@ class Roofline(cost_model.CostModel):
     """float64 [N], see `CostModel.host_work`."""
     families, rows = _families(graph.op_types)
     once = np.array([f.host_work for f in families], float)[rows]
-    # The host dispatches each op that a call runs.
-    calls = np.array([f.name == 'call' for f in families], bool)[rows]
-    once += np.where(calls, graph.rounds - 1, 0)
-    return once * np.maximum(graph.executions, 1)
+    return (once + dispatched_by_calls(graph)) * np.maximum(graph.executions, 1)
 
   def card_shares(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                   seconds: np.ndarray) -> np.ndarray:
@@ -176,6 +173,13 @@ def family(op_type: str) -> str:
   """Name of an op's family, or 'visit' if it launches no kernel."""
   return VISIT if op_type in op_kinds.NO_KERNEL else op_families.family(
       op_type).name
+
+
+def dispatched_by_calls(graph: op_graph.OpGraph) -> np.ndarray:
+  """float64 [N], ops that the host dispatches for a call beside the call."""
+  families, rows = _families(graph.op_types)
+  calls = np.array([f.name == 'call' for f in families], bool)[rows]
+  return np.where(calls, graph.rounds - 1, 0)
 
 
 def _law(

@@ -61,6 +61,8 @@ class Values(dataflow.Dataflow):
     }
     self._trips: dict[int, arithmetic.Value | None] = {}
     self._flags: dict[tuple[int, bool], arithmetic.Value | None] = {}
+    # Results of `_holds`. Without them, the time would be exponential.
+    self._held: dict[tuple[Tensor, int, bool], arithmetic.Value | None] = {}
     self._loop_conds: Mapping[int, int] = {}
     self._frames: Sequence[int] = ()
     self._decider: _Decider = lambda merge: None
@@ -163,6 +165,14 @@ class Values(dataflow.Dataflow):
   def _holds(self, tensor: Tensor, frame: int, negated: bool,
              depth: int) -> arithmetic.Value | None:
     """Returns for how many iterations a condition holds from the first one."""
+    key = tensor, frame, negated
+    if key not in self._held:
+      self._held[key] = None  # Ends every cycle.
+      self._held[key] = self._tested(tensor, frame, negated, depth)
+    return self._held[key]
+
+  def _tested(self, tensor: Tensor, frame: int, negated: bool,
+              depth: int) -> arithmetic.Value | None:
     if depth > _MAX_DEPTH:
       return None
     op = tensor[0]
@@ -180,8 +190,12 @@ class Values(dataflow.Dataflow):
         # An unknown part, such as a flag of `break`, can only end the loop
         # earlier.
         return min(known, key=lambda v: v.array, default=None)
-      return (None
-              if len(known) < len(tests) else max(known, key=lambda v: v.array))
+      # A part that is false may become true again.
+      if len(known) < len(tests) or any(
+          self._may_return(test, part)
+          for (test, _), part in zip(tests, known)):
+        return None
+      return max(known, key=lambda v: v.array)
     if kind == 'Merge':
       return (self._flag(op, negated, depth + 1)
               if self._frames[op] == frame and self._next(op) else None)
@@ -222,6 +236,12 @@ class Values(dataflow.Dataflow):
         return not constant, [(test, constant != chosen), (other, False)]
     return False, []
 
+  def _may_return(self, test: Tensor, trips: arithmetic.Value) -> bool:
+    """Whether a part of an `or` may be true after it was false."""
+    if self._types[self.source(test)[0]] in ('Equal', 'NotEqual'):
+      return True
+    return not trips.array and self._constant(test) is None
+
   def _constant(self, tensor: Tensor) -> float | None:
     """Like `scalar`, without assumptions about conditions."""
     source = self.source(tensor)
@@ -247,10 +267,13 @@ class Values(dataflow.Dataflow):
                depth: int) -> arithmetic.Value | None:
     """Counts the iterations of a comparison of variables as in `i *= 2`."""
     sides = zip(*(self._course(i, frame, depth) for i in self._inputs[op]))
-    for trips, values in enumerate(itertools.islice(sides, _MAX_COUNT)):
-      holds = arithmetic.apply(self._nodes[op], values)
-      if holds is None or bool(holds.array) == negated:
-        return holds and arithmetic.Value(np.array(float(trips)))
+    try:
+      for trips, values in enumerate(itertools.islice(sides, _MAX_COUNT)):
+        holds = arithmetic.apply(self._nodes[op], values)
+        if holds is None or bool(holds.array) == negated:
+          return holds and arithmetic.Value(np.array(float(trips)))
+    except ArithmeticError:
+      pass  # A number has become too large.
     return None
 
   def _course(self, tensor: Tensor, frame: int,

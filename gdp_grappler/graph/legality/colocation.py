@@ -29,6 +29,8 @@ _CLASS_PREFIX = b'loc:@'
 # space.
 _CUDNN = frozenset(('CudnnRNN', 'CudnnRNNV2', 'CudnnRNNV3'))
 _RESERVE_SPACE = 3
+_CUDNN_GRADIENTS = frozenset(
+    ('CudnnRNNBackprop', 'CudnnRNNBackpropV2', 'CudnnRNNBackpropV3'))
 
 
 def joined(table: node_table.NodeTable,
@@ -57,10 +59,7 @@ def joined(table: node_table.NodeTable,
       else:
         sets.join(source, target)
   if table.types & _CUDNN:
-    layers = table.flags(lambda node: node.op in _CUDNN)
-    for source, output, target, _ in _out_of(edges, layers):
-      if output == _RESERVE_SPACE:
-        sets.join(source, target)
+    _join_gradients(sets, table)
   for members in _by_label(table, with_handles).values():
     sets.join_all(members)
   if table.types & op_kinds.ENTERS:
@@ -70,6 +69,44 @@ def joined(table: node_table.NodeTable,
     if not _may_be_copied(nodes, targets, sets):
       sets.join_all((source, *targets))
   return sets
+
+
+def _join_gradients(sets: union_find.UnionFind,
+                    table: node_table.NodeTable) -> None:
+  """Joins layers of cuDNN with the ops that their reserve space reaches."""
+  layers = table.flags(lambda node: node.op in _CUDNN)
+  passing = table.flags(
+      lambda node: node.op in op_kinds.HANDED_ON | op_kinds.MERGES)
+  readers: dict[int, list[int]] = {}
+  pending = []
+  for source, output, target, _ in _out_of(table.edges, layers | passing):
+    if passing[source]:
+      readers.setdefault(source, []).append(target)
+    elif output == _RESERVE_SPACE:
+      pending.append((source, target))
+  seen = set()  # The edges of a loop are a circle.
+  while pending:
+    source, target = pending.pop()
+    sets.join(source, target)
+    if target not in seen:
+      seen.add(target)
+      pending += [(source, reader) for reader in readers.get(target, ())]
+
+
+def gradients_with_layers(table: node_table.NodeTable,
+                          groups: np.ndarray) -> np.ndarray:
+  """Marks gradients of cuDNN that share a group with a layer, bool [N].
+
+  The reserve space of other gradients comes from another function or another
+  step, so nobody knows where the layer is.
+
+  Args:
+    table: N nodes.
+    groups: int [N], groups by `joined`.
+  """
+  layers = table.flags(lambda node: node.op in _CUDNN)
+  gradients = table.flags(lambda node: node.op in _CUDNN_GRADIENTS)
+  return gradients & np.isin(groups, groups[layers])
 
 
 def _outputs_handle(node: node_def_pb2.NodeDef) -> bool:

@@ -12,6 +12,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import asked as asked_lib
+from gdp_grappler.graph.legality import colocation
 from gdp_grappler.graph.legality import node_types
 from gdp_grappler.graph.legality import pins as pins_lib
 from gdp_grappler.graph.legality import rounding
@@ -44,6 +45,10 @@ def pins(
       lambda node: pins_lib.device_pin(node, node_types.signature(node)))
   result = [pin for pin, _ in found]
   by_user = np.array([user for _, user in found], bool)
+  follows = (colocation.gradients_with_layers(table, groups)
+             & ~table.flags(pins_lib.has_wish))
+  for op in np.flatnonzero(follows).tolist():
+    result[op] = ''
   holder = table.flags(
       lambda node: pins_lib.holds_state(node, node_types.signature(node)))
   stateful_group = np.zeros(int(groups.max()) + 1, bool)
@@ -63,7 +68,7 @@ def pins(
         map(node_types.is_handle, (*types.inputs, *types.outputs))):
       result[op] = table.nodes[op].device
   _drop_impossible(table, groups, allowed_types, result, by_user)
-  _pin_like_placer(table, groups, allowed_types, result, by_user, live)
+  _pin_like_placer(table, groups, allowed_types, result, by_user, live, follows)
   if live:
     groups, result = _divide_split_groups(table, groups, result, holder,
                                           by_user)
@@ -99,7 +104,8 @@ def _drop_impossible(table: node_table.NodeTable, groups: np.ndarray,
 
 def _pin_like_placer(table: node_table.NodeTable, groups: np.ndarray,
                      allowed_types: np.ndarray, pins: list[str],
-                     by_user: np.ndarray, live: bool) -> None:
+                     by_user: np.ndarray, live: bool,
+                     follows: np.ndarray) -> None:
   """Pins ops that stay, but have no device, as TensorFlow's placer does.
 
   The placer takes the first GPU if all ops of the group have a kernel for it.
@@ -114,8 +120,9 @@ def _pin_like_placer(table: node_table.NodeTable, groups: np.ndarray,
     by_user: bool [N], whether a user asked for a pin.
     live: Whether the graph is about to run. Then the devices of ops are those
       to which TensorFlow moved them.
+    follows: bool [N], ops that go where another op of the group goes.
   """
-  chosen = table.flags(
+  chosen = ~follows & table.flags(
       lambda node: pins_lib.by_default(node, node_types.signature(node)))
   if live and not chosen.any():
     return  # As a rule, TensorFlow has placed every op.

@@ -49,8 +49,9 @@ _MOVABLE_STATE = re.compile(
 _STREAM = re.compile(
     r'Random.*|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial'
     r'|NonDeterministicInts')
-# Ops whose only state is that of their dropout.
-_CUDNN = re.compile(r'CudnnRNN(Backprop)?(V[23])?')
+# Ops whose only state is that of their dropout. Their gradients may move with
+# them (`colocation.gradients_with_layers`).
+_CUDNN = re.compile(r'CudnnRNN(V[23])?')
 _NAMED_STATE = 'it has state that is found by name and device'
 _XLA_ATTRIBUTES = ('_XlaMustCompile', '_XlaCompile', '_tpu_replicate')
 _CHANNELS_FIRST = (b'NCHW', b'NCDHW', b'NCHW_VECT_C')

@@ -18,7 +18,9 @@ from tensorflow.core.framework import types_pb2
 
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import rounding_kinds
+from gdp_grappler.graph.legality import colocation
 from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.legality import node_types
 from gdp_grappler.graph.legality import pins as pins_lib
@@ -130,7 +132,8 @@ def same_numbers(table: node_table.NodeTable, groups: np.ndarray,
   Otherwise the graph was made for GPUs of another machine. Then TensorFlow's
   default counts: an op that can be on a GPU is there. If a variable is on the
   host only because a card had no room for it, the variable and all ops on it
-  may stay there or go to a GPU.
+  may stay there or go to a GPU. A lookup in a variable that has to be on the
+  host may go there: otherwise the whole table would be sent in each step.
 
   Args:
     table: N nodes.
@@ -147,9 +150,26 @@ def same_numbers(table: node_table.NodeTable, groups: np.ndarray,
   exact = ~table.flags(lambda node: bool(why_it_rounds(node)))
   waits = table.flags(lambda node: pins_lib.WAITS_ATTRIBUTE in node.attr)
   exact |= (np.bincount(groups, waits) > 0)[groups]
+  exact |= _looks_up_on_host(table, groups, pins)
   result = np.empty((len(groups), len(op_graph.DEVICE_TYPES)), bool)
   result[:, _GPU], result[:, _CPU] = on_gpu | exact, ~on_gpu | exact
   return result
+
+
+def _looks_up_on_host(table: node_table.NodeTable, groups: np.ndarray,
+                      pins: Sequence[str]) -> np.ndarray:
+  """Marks lookups in variables that have to be on the host, bool [N]."""
+  result = np.zeros(len(groups), bool)
+  lookups = table.flags(lambda node: node.op in rounding_kinds.LOOKUPS)
+  if not lookups.any():
+    return result
+  on_host = np.array([device_type(pin) == _CPU for pin in pins], bool)
+  on_host = (np.bincount(groups, on_host) > 0)[groups]
+  on_host &= table.flags(lambda node: node.op in op_kinds.VARIABLE_VALUES)
+  edges = np.asarray(table.edges, np.int64).reshape(-1, 3)
+  first = (edges[:, 1] >= 0) & (colocation.input_places(edges) == 0)
+  result[edges[first & on_host[edges[:, 0]], 2]] = True
+  return result & lookups
 
 
 def _can_be_on_gpu(groups: np.ndarray, allowed_types: np.ndarray,

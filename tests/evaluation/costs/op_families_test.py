@@ -30,12 +30,13 @@ _EXAMPLES = {
     'normalization': ('FusedBatchNormV3', 'FusedBatchNormGradV3', 'Softmax',
                       'SparseSoftmaxCrossEntropyWithLogits', 'LogSoftmax'),
     'pooling': ('MaxPool', 'AvgPoolGrad', 'ResizeBilinear'), 'gather':
-        ('GatherV2', 'ResourceGather', 'DynamicStitch', 'OneHot'), 'scatter':
+        ('GatherV2', 'ResourceGather', 'DynamicStitch', 'OneHot', 'Where'
+        ), 'scatter':
             ('ScatterNd', 'ResourceScatterAdd', 'UnsortedSegmentSum',
              'StridedSliceGrad', 'ResourceSparseApplyAdagrad'), 'random':
                  ('RandomUniform', 'StatelessRandomUniformV2', 'TruncatedNormal'
-                 ), 'sort':
-                     ('TopKV2', 'UniqueV2', 'Where', 'NonMaxSuppressionV4')
+                 ), 'sort': ('TopKV2', 'UniqueV2', 'NonMaxSuppressionV4',
+                             'CombinedNonMaxSuppression')
 }
 
 
@@ -47,6 +48,17 @@ def test_every_family_has_examples():
 def test_family(name):
   for op_type in _EXAMPLES[name]:
     assert op_families.family(op_type).name == name, op_type
+
+
+def test_a_selection_by_a_mask_does_not_sort():
+  """A selection read its mask as often as a radix sort reads its keys."""
+  assert op_families.family('Where') == op_families.FAMILIES['gather']
+
+
+def test_suppression_of_all_classes_is_like_that_of_one():
+  """The suppression of all classes at once counted as an elementwise op."""
+  assert (op_families.family('CombinedNonMaxSuppression') == op_families.family(
+      'NonMaxSuppressionV4'))
 
 
 def test_a_gradient_of_a_slice_is_no_slice():

@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.control_flow import arithmetic
 from gdp_grappler.graph.control_flow import frames as frames_lib
 from gdp_grappler.graph.control_flow import values as values_lib
+from helpers import graph_defs
 from helpers.real_graphs import base
 
 tf1 = tf.compat.v1
@@ -272,3 +275,48 @@ def test_a_mean_that_is_cast_need_not_be_whole():
   node.attr['DstT'].type = tf.int32.as_datatype_enum
   value = arithmetic.apply(node, [arithmetic.Value(np.array(1.5), True)])
   assert value.array == 1.5 and value.varies
+
+
+def _sines(loop):
+  """Executions of Sin in a loop that AutoGraph converted, and lines."""
+  function, said = tf.function(loop), []
+  source = source_graph.SourceGraph(
+      'loop', graph_defs.optimized(lambda: function(tf.ones([4]))))
+  graph = graph_def_io.read(source, tell=said.append)
+  return graph.executions[graph.op_types.index('Sin')], said
+
+
+def test_a_part_of_an_or_that_may_become_true_again_is_no_bound():
+  """Such a loop counted as 3 iterations, without a line."""
+
+  def loop(x):
+    i = tf.constant(0)
+    while i < 3 or (i >= 3 and i < 9):
+      x, i = tf.sin(x), i + 1
+
+  trips, said = _sines(loop)
+  assert trips == 32 and said
+
+
+def test_a_side_condition_that_overflows_hides_no_bound():
+
+  def loop(x):
+    i, h = tf.constant(0), tf.constant(7.)
+    while tf.logical_and(i < 700, h > 0.):
+      x, i, h = tf.sin(x), i + 1, h * 10.
+
+  assert _sines(loop) == (700, [])
+
+
+def test_each_test_of_a_loop_is_looked_at_once():
+  """The time was exponential in the number of tests: minutes for 18."""
+
+  def loop(x):
+    i, ok = tf.constant(0), tf.constant(True)
+    while ok and i < 50:
+      x, i = tf.sin(x), i + 1
+      for _ in range(30):
+        p = tf.reduce_sum(x) < 99.
+        ok = tf.logical_and(tf.logical_not(ok), tf.logical_or(ok, p))
+
+  assert _sines(loop)[0] == 50

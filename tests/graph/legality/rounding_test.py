@@ -150,11 +150,33 @@ def test_a_lookup_stays_where_a_bad_index_has_the_same_effect(device, home):
   lookup = graph_defs.node('rows', 'GatherV2', ['bits', 'shape', 'axis'],
                            device, Tparams=graph_defs.FLOAT, Tindices=_INT32,
                            Taxis=_INT32)
+  assert _same_numbers(*_nodes(device), _axis(device), lookup)['rows'] == home
+
+
+def _axis(device):
   axis = graph_defs.node('axis', 'Const', device=device, dtype=_INT32)
   axis.attr['value'].tensor.dtype = 3
   axis.attr['value'].tensor.tensor_shape.SetInParent()
   axis.attr['value'].tensor.int_val.append(0)
-  assert _same_numbers(*_nodes(device), axis, lookup)['rows'] == home
+  return axis
+
+
+@pytest.mark.parametrize('table, home', [('read', _FREE), ('bits', _ON_GPU)])
+def test_a_lookup_may_follow_its_table_to_the_host(table, home):
+  """A table under tf.device('/CPU:0') was sent to the GPU in each step."""
+  variable = graph_defs.node('variable', '_Arg', (), _CPU, T={'type': 20},
+                             index={'i': 0}, _gdp_pin=b'CPU:0')
+  variable.attr['_handle_dtypes'].list.type.append(1)
+  shape = variable.attr['_handle_shapes'].list.shape.add()
+  shape.dim.add(size=8)
+  shape.dim.add(size=8)
+  read = graph_defs.node('read', 'ReadVariableOp', ['variable'], _CPU,
+                         dtype=graph_defs.FLOAT)
+  lookup = graph_defs.node('rows', 'GatherV2', [table, 'shape', 'axis'], _GPU,
+                           Tparams=graph_defs.FLOAT, Tindices=_INT32,
+                           Taxis=_INT32)
+  assert _same_numbers(*_nodes(_GPU), _axis(_GPU), variable, read,
+                       lookup)['rows'] == home
 
 
 @pytest.mark.parametrize('live', [False, True])

@@ -1,5 +1,7 @@
 """What a trace leaves in its process; `sources_test` reads its graphs."""
 
+import pathlib
+
 import keras
 import pytest
 import tensorflow as tf
@@ -26,6 +28,26 @@ def _saved(api, path):
   inputs = api.Input((3,))
   api.Model(inputs, api.layers.Dense(2)(inputs)).save(path)
   return str(path)
+
+
+@pytest.mark.filterwarnings('ignore:You are saving your model as an HDF5')
+@pytest.mark.parametrize('ending', ['h5', 'keras'])
+def test_code_in_a_file_never_runs(tmp_path, ending):
+  """tf_keras runs the functions of a file's Lambda layers."""
+  trace = tmp_path / 'trace'
+  inputs = tf_keras.Input((3,))
+  path = str(trace)
+
+  def leave_a_trace(x):
+    pathlib.Path(path).touch()
+    return x
+
+  outputs = tf_keras.layers.Lambda(leave_a_trace)(inputs)
+  tf_keras.Model(inputs, outputs).save(tmp_path / f'model.{ending}')
+  trace.unlink()
+  with pytest.raises(errors.InvalidGraphError):
+    tracing_worker.load_keras(str(tmp_path / f'model.{ending}'))
+  assert not trace.exists()
 
 
 def test_a_file_of_keras_2_is_named_as_such(tmp_path):
