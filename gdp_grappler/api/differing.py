@@ -11,6 +11,7 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.api import given_steps
 from gdp_grappler.api import placed_step
+from gdp_grappler.cluster import numbered_names
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import tables
@@ -193,7 +194,8 @@ def diff(before: placed_step.PlacedStep,
     raise errors.PlanError(
         f'The plans are of "{graph.name}" on {cluster.name} and of '
         f'"{after.graph.name}" on {after.step.cluster.name}. Give two of one '
-        'graph on one cluster.')
+        'graph on one cluster.'
+        f'{numbered_names.hint(graph.names, after.graph.names)}')
   old, new = before.placement.devices, after.placement.devices
   seconds = before.simulator.op_seconds(graph)
   labels = cluster.device_labels

@@ -44,6 +44,7 @@ from gdp_grappler import files
 from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_json
+from gdp_grappler.cluster import numbered_names
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.graph import op_graph
@@ -354,7 +355,8 @@ def _check_graph(path: str, plan: Plan, graph: op_graph.OpGraph) -> None:
              f'but this "{graph.name}" has another fingerprint')
     raise errors.PlanError(
         f'Plan {path} was made for graph "{plan.graph}", {other}: {detail}. '
-        'Give the graph it was made for, or place this one.')
+        'Give the graph it was made for, or place this one.'
+        f'{numbered_names.hint(plan.devices, graph.names)}')
   if unknown or missing:
     raise errors.PlanError(
         f'Plan {path} does not fit graph "{graph.name}": '

@@ -46,7 +46,12 @@ MOST_ENTRIES = 512
 MOST_BYTES = 64 << 20
 # No graph has more nodes. A file that claims more is damaged.
 _MOST_NODES = 1 << 27
+# What the line of a kept decision says.
 _RECALLED = '; as decided in an earlier run'
+_REPEATED = '; as decided earlier in this run'
+
+# Keys of the decisions that this process kept.
+_own: set[str] = set()
 
 
 def fingerprint(query: library.Query) -> str:
@@ -150,6 +155,7 @@ def keep(name: str, outcome: outcome_lib.Outcome) -> None:
   """Keeps a decision under a result of `key`; does nothing for ''."""
   if not name:
     return
+  _own.add(name)
   place = _place(name)
   cache.keep(place, json.dumps(digests.sealed(_to_json(name, outcome))),
              notices.warn_once)
@@ -202,7 +208,8 @@ def _from_json(fields: Mapping[str, Any], name: str,
       raise ValueError('devices that it does not name')
     placed = tuple(np.array(names, object)[numbers].tolist())
   edges = tuple((int(a), int(b)) for a, b in fields['control_edges'])
-  message = fields['message'] and str(fields['message']) + _RECALLED
+  when = _REPEATED if name in _own else _RECALLED
+  message = fields['message'] and str(fields['message']) + when
   return outcome_lib.Outcome(placed, message, edges, fields['before_s'],
                              fields['after_s'], fitted=bool(fields['fitted']),
                              topic=str(fields['topic']))
@@ -213,7 +220,7 @@ def optimize(
     relocatable: bool = False, fixed: Sequence[int] = (),
     waiting: Sequence[int] = ()
 ) -> outcome_lib.Outcome:
-  """Returns the decision of an earlier run, or else of `optimizer.optimize`.
+  """Returns the kept decision, or else the one of `optimizer.optimize`.
 
   A graph that a distribution strategy has placed is left as it was. No decision
   about it is kept, because the check takes little time.

@@ -222,13 +222,13 @@ def _checked(key: str, value: Any) -> Any:
   return _CHECKS[key](key, value)
 
 
-def _text_or_none(key: str, value: Any) -> str | None:
+def _text_or_none(key: str, value: Any, more: str = '') -> str | None:
   if value is None:
     return None
   # A pathlib.Path is valid, too.
   text = value.__fspath__() if hasattr(value, '__fspath__') else value
   if not isinstance(text, str) or not text or '\0' in text:
-    raise _bad(key, value, 'a non-empty text without "\\0", or None')
+    raise _bad(key, value, f'a non-empty text without "\\0"{more}, or None')
   return text
 
 
@@ -246,7 +246,7 @@ def _check_policy(placer: str, folder: str) -> None:
 
 def _plan(key: str, value: Any) -> Any:
   if not isinstance(value, Mapping):
-    return _text_or_none(key, value)
+    return _text_or_none(key, value, ", a dict such as {'encoder': 'GPU:0'}")
   # Imported when needed, as placers are.
   from gdp_grappler.cluster import layer_map
   try:
@@ -358,7 +358,7 @@ def _seconds(key: str, value: Any) -> float:
   return float(value)
 
 
-_CHECKS = {
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     'policy': _text_or_none,
     'placer': _placer,
     'keep_best': _switch,

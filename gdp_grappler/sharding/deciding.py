@@ -10,9 +10,11 @@ import threading
 from typing import Callable
 
 # Name of a layer, shape of its table, bytes of an element, why the table has to
-# be whole or '', scopes and name of the table -> number of parts. 1 is whole, 0
+# be whole or '', scopes and name of the table, function from the wanted number
+# of parts to the number that is made -> wanted number of parts. 1 is whole, 0
 # means no decision.
-Decider = Callable[[str, tuple[int, ...], int, str, str], int]
+Decider = Callable[[str, tuple[int, ...], int, str, str, Callable[[int], int]],
+                   int]
 
 
 class _Scopes(threading.local):
@@ -34,8 +36,8 @@ def decide_by(decider: Decider) -> None:
 
 
 def parts(layer: str, shape: tuple[int, ...], itemsize: int, whole_because: str,
-          path: str = '') -> int:
-  """Returns the number of parts of a table; 1 for a whole table.
+          path: str = '', made_for: Callable[[int], int] = int) -> int:
+  """Returns the wanted number of parts of a table; 1 for a whole table.
 
   Args:
     layer: Name of the table's layer.
@@ -44,11 +46,14 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int, whole_because: str,
     whole_because: Why the table has to be whole; '' if it may be in parts. A
       function that wants parts all the same raises an error or tells the user.
     path: Scopes and name of the table, as far as the layer knows them.
+    made_for: Number of parts that are made for a wanted number. The number is
+      smaller if the table has few rows.
   """
   if _scopes.stack:
     _scopes.made.append(layer)
   for decider in [*reversed(_scopes.stack), *_of_program]:
-    count = decider(layer, shape, itemsize, whole_because, path or layer)
+    count = decider(layer, shape, itemsize, whole_because, path or layer,
+                    made_for)
     if count:
       return 1 if whole_because else count
   return 1

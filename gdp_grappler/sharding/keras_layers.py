@@ -8,7 +8,7 @@ weight gets the whole weight as a new tensor.
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from gdp_grappler import method_wrapping
 from gdp_grappler.sharding import choice
@@ -48,6 +48,9 @@ def _wrap(which: str, module: Any) -> None:
       return by_parts(self, table, inputs, *args, **how)
     return stock(self, inputs, *args, **how)
 
+  def sizes(shape: Sequence[int], count: int) -> tuple[int, ...]:
+    return choice.sizes(shape[axis], count)
+
   def add_weight(stock: Any, self: Any, *args: Any, **how: Any) -> Any:
     if args or how.get('name') != weight:
       return stock(self, *args, **how)
@@ -55,14 +58,16 @@ def _wrap(which: str, module: Any) -> None:
         method_wrapping.is_wrapped(type(self), 'call', known)
         for known in (call, _call_reversible))
     count = wanted.parts(self, how,
-                         {'call': is_known, 'add_weight': stock is of_keras})
+                         {'call': is_known, 'add_weight': stock is of_keras},
+                         sizes)
     if count < 2:
       return stock(self, **how)
     keras_saving.install()
     # The module needs TensorFlow, which Keras has loaded by now.
     from gdp_grappler.sharding import keras_checkpoints
     keras_checkpoints.wrap_layer(cls, attribute)
-    table = _in_parts(functools.partial(stock, self), how, axis, count)
+    table = _in_parts(functools.partial(stock, self), how, axis,
+                      sizes(how['shape'], count))
     keras_checkpoints.restore_layer(self, attribute, table)
     return table
 
@@ -92,11 +97,10 @@ def _call_reversible(stock: Any, self: Any, inputs: Any,
 
 
 def _in_parts(add_weight: Callable[..., Any], how: dict[str, Any], axis: int,
-              count: int) -> table_lib.Table:
+              sizes: tuple[int, ...]) -> table_lib.Table:
   """Makes a weight as several variables, and returns their table."""
   name = how.pop('name')
   shape, whole = list(how.pop('shape')), how.pop('initializer', None)
-  sizes = choice.sizes(shape[axis], count)
   initial = initial_value.InitialValue(_initializer(whole), shape, axis, sizes)
   parts = []
   for index, size in enumerate(sizes):

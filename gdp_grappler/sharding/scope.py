@@ -76,8 +76,8 @@ class split_tables(contextlib.AbstractContextManager[Any]):
             'Dense layers that are built in the scope.', stacklevel=3)
 
   def _decide(self, layer: str, shape: tuple[int, ...], itemsize: int,
-              whole_because: str, path: str) -> int:
-    del shape, itemsize, path
+              whole_because: str, *unused: Any) -> int:
+    del shape, itemsize
     count = choice.of_layer(self._chosen, layer)
     if count > 1 and whole_because:
       raise errors.GdpError(

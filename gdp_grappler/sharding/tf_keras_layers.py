@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from typing import Any
+from typing import Any, Sequence
 
 from gdp_grappler import method_wrapping
 from gdp_grappler.sharding import choice
@@ -47,6 +47,11 @@ def _wrap(which: str, module: Any) -> None:
       return _products(self, table, inputs, stock)
     return stock(self, inputs)
 
+  def sizes(shape: Sequence[int], count: int) -> tuple[int, ...]:
+    from gdp_grappler.sharding import tf_keras_table
+    of = tf_keras_table.sizes if axis == 0 else choice.sizes
+    return of(int(shape[axis]), count)
+
   # As in tf_keras, only the name may be given without a keyword.
   def add_weight(stock: Any, self: Any, *args: Any, **how: Any) -> Any:
     if len(args) == 1:
@@ -57,29 +62,28 @@ def _wrap(which: str, module: Any) -> None:
         self, how, {
             'call': method_wrapping.is_wrapped(type(self), 'call', call),
             'add_weight': stock is of_keras
-        })
+        }, sizes)
     if count < 2:
       return stock(self, **how)
     from gdp_grappler.sharding import tf_keras_saving
     tf_keras_saving.install()
     # A variable that casts itself cannot be a part; `_products` casts parts.
     how['experimental_autocast'] = False
-    return stock(self, getter=functools.partial(_in_parts, axis, count), **how)
+    getter = functools.partial(_in_parts, axis, sizes(how['shape'], count))
+    return stock(self, getter=getter, **how)
 
   method_wrapping.wrap(cls, 'call', call)
   method_wrapping.wrap(cls, 'add_weight', add_weight)
 
 
-def _in_parts(axis: int, count: int, *, name: str, shape: Any, initializer: Any,
-              **how: Any) -> Any:
+def _in_parts(axis: int, sizes: tuple[int, ...], *, name: str, shape: Any,
+              initializer: Any, **how: Any) -> Any:
   """Makes a weight as several variables; a getter for `add_weight`."""
   from gdp_grappler.sharding import tf_keras_table
   # tf_keras has imported this module, because it is adding a weight.
   make_variable = sys.modules[
       'tf_keras.src.engine.base_layer_utils'].make_variable
   shape = list(map(int, shape))
-  sizes = (tf_keras_table.sizes(shape[axis], count)
-           if axis == 0 else choice.sizes(shape[axis], count))
   initial = initial_value.InitialValue(initializer, shape, axis, sizes)
   parts = []
   for index, size in enumerate(sizes):

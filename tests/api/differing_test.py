@@ -63,3 +63,11 @@ def test_other_graphs_cannot_be_compared():
   with pytest.raises(errors.PlanError, match='Give two of one graph'):
     gdp_grappler.diff(_placed(graphs.chain(2), [1, 1]),
                       _placed(graphs.chain(3), [1, 1, 1]))
+
+
+def test_graphs_that_differ_in_numbers_of_keras_cannot_be_compared():
+  """The error named the same graph and cluster twice, and not what differs."""
+  before, after = (graphs.make_graph([(0, 1, 8)], name='net', names=names)
+                   for names in (['a', 'adam/Sub'], ['a', 'adam_1/Sub']))
+  with pytest.raises(errors.PlanError, match='"adam" and "adam_1"'):
+    gdp_grappler.diff(_placed(before, [1, 1]), _placed(after, [1, 1]))

@@ -257,6 +257,15 @@ def test_ops_of_another_graph_of_the_same_name(path):
       '2 unknown ops')
 
 
+def test_ops_that_differ_in_numbers_of_keras(path):
+  """A plan did not fit the same model of a later name, and nothing said why."""
+  other = graphs.make_graph([(0, 1, 8), (1, 2, 8), (0, 3)], name='net',
+                            names=['op0', 'op1', 'op2_1', 'op3_1'])
+  edit(path, devices={f'op{i}': 'GPU:0' for i in range(4)})
+  check_error(lambda: plan.load(path, other), '2 unknown ops',
+              'only in automatic numbers of Keras (such as "op2" and "op2_1")')
+
+
 @pytest.mark.parametrize('field, reason',
                          [('priority', 'Did you mean "priorities"?'),
                           ('comment', 'Remove it; there are format, version,')])

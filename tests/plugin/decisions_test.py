@@ -50,7 +50,18 @@ def test_what_is_kept_is_recalled():
   found = decisions.recall('k', _DEVICES)
   assert dataclasses.replace(found, message='') == dataclasses.replace(
       _OUTCOME, message='')
-  assert found.message == 'step: 3 ops placed; as decided in an earlier run'
+
+
+@pytest.mark.parametrize('own, when', [(True, 'earlier in this run'),
+                                       (False, 'in an earlier run')])
+def test_the_line_says_in_which_run_a_graph_was_decided(own, when, monkeypatch):
+  """A decision of the same process was said to be of an earlier run."""
+  monkeypatch.setattr(decisions, '_own', set())
+  decisions.keep('k', _OUTCOME)
+  if not own:
+    decisions._own.clear()
+  found = decisions.recall('k', _DEVICES)
+  assert found.message == f'step: 3 ops placed; as decided {when}'
 
 
 def test_a_graph_that_is_left_alone():

@@ -119,6 +119,7 @@ def test_equal_settings_give_equal_json():
         ({'policy': ''}, 'non-empty text without'),
         ({'cluster': 3}, 'non-empty text without'),
         ({'plan': 3}, 'non-empty text without'),
+        ({'plan': ['d1', 'CPU:1']}, "a dict such as {'encoder': 'GPU:0'}, or"),
         ({'plan': 'a\0b'}, 'non-empty text without'),
         ({'plan': {}}, '0 entries'),
         ({'plan': {'a': 'GPU'}}, 'wrong plan: "GPU" is not a device name'),

@@ -11,7 +11,7 @@ import fnmatch
 import functools
 import math
 import os
-from typing import TYPE_CHECKING
+from typing import Callable, TYPE_CHECKING
 
 from gdp_grappler import errors
 from gdp_grappler import suggestions
@@ -44,8 +44,8 @@ def install() -> None:
 
 
 def parts(layer: str, shape: tuple[int, ...], itemsize: int, whole_because: str,
-          path: str = '') -> int:
-  """Returns the number of parts of a table; 0 if the option leaves it alone.
+          path: str = '', made_for: Callable[[int], int] = int) -> int:
+  """Returns the wanted number of parts; 0 if the option leaves a table alone.
 
   Args:
     layer: Name of the layer.
@@ -53,6 +53,7 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int, whole_because: str,
     itemsize: Bytes of an element.
     whole_because: Why the table cannot be in parts; '' if it can.
     path: Scopes and name of the table, such as 'net/words/embeddings'.
+    made_for: Number of parts that are made for a wanted number.
   """
   settings = switch.settings()
   if settings is None or settings.split_tables == choice.OFF:
@@ -69,7 +70,8 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int, whole_because: str,
     return count
   if settings.mode == 'report':
     whole_because = whole_because or "'mode': 'report' changes nothing"
-  _say(layer, size, count, why, whole_because)
+  made = count if whole_because else made_for(count)
+  _say(layer, size, made, why, whole_because)
   return 1 if whole_because else count
 
 

@@ -49,6 +49,14 @@ def test_a_table_that_is_named_is_split_wherever_it_fits(monkeypatch, lines):
   assert 'as the option says' in lines[0]
 
 
+def test_the_line_has_the_number_of_parts_that_are_made(monkeypatch, lines):
+  """A line announced 500 parts of a table with 101 rows."""
+  settings = settings_lib.from_option({'split_tables': {'words': 500}})
+  monkeypatch.setattr(tables.switch, 'settings', lambda: settings)
+  assert tables.parts('words', (101, 8), 4, '', made_for=lambda _: 101) == 500
+  assert 'is made in 101 parts' in lines[0]
+
+
 @pytest.mark.parametrize('option', [True, {'split_tables': {'w*': 3}}])
 def test_a_line_says_why_a_table_stays_whole(option, monkeypatch, lines):
   rooms = (_NEEDS - 1, _NEEDS // 2)
