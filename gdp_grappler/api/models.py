@@ -162,13 +162,14 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
         'and give the file.')
   if getattr(model, 'optimizer', None) is None:
     return _forward(model, name, batch_size, tell, batch)
+  labels = None
   if batch is None:
+    labels = batch_specs.labels_of_fitted(model, batch_size)
     batch = batch_specs.of_fitted(model, batch_size, tell)
     if batch is not None:
       shapes = [tuple(spec.shape) for spec in tf.nest.flatten(batch)]
       tell(f'{name}: batches as it was trained on, {shapes}; data=(x, y) '
            'gives others')
-  labels = batch_specs.labels_of_fitted(model, batch_size)
   without_weights.complete(model)
   before = {key: getattr(model, key) for key in _TRACED if hasattr(model, key)}
   try:
@@ -178,16 +179,8 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
       step = training_step.empty_step(model, name, batch_size,
                                       lambda note: tell(f'{name}: {note}'),
                                       batch, labels)
-      try:
-        graph_def = gpu_tracing.for_architecture(
-            architecture, name,
-            functools.partial(
-                tracing_worker.collect,
-                lambda: current_call.run(current_call.LeftAlone(
-                    name), stack_room.call, _instantiate, step), name,
-                'IteratorGetNext'))
-      except errors.InvalidGraphError as error:
-        raise errors.InvalidGraphError(f'{error} {_DATA}') from error
+      graph_def = gpu_tracing.for_architecture(
+          architecture, name, functools.partial(_collected, step, name))
       captures.annotate(graph_def, captures.concrete_functions(step.func))
   except interrupts.Interruption as interruption:
     raise interruption.error from None
@@ -212,6 +205,18 @@ def _forward(model: Any, name: str, batch_size: int, tell: Tell,
     specs = batch[0]
   forward = tf.function(lambda x: model(x, training=False), jit_compile=False)
   return _of_function(_traced(forward, (specs,), name, _DATA), name)
+
+
+def _collected(step: functools.partial[Any], name: str,
+               unplaced: bool = False) -> graph_pb2.GraphDef:
+  """Returns the collected graph of a step; see `tracing_worker.collect`."""
+  try:
+    return tracing_worker.collect(
+        lambda: current_call.run(current_call.LeftAlone(name), stack_room.call,
+                                 _instantiate, step), name, 'IteratorGetNext',
+        unplaced)
+  except errors.InvalidGraphError as error:
+    raise errors.InvalidGraphError(f'{error} {_DATA}') from error
 
 
 @interrupts.beyond_exceptions()  # The caller catches every error of a step.

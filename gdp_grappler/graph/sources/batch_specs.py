@@ -67,15 +67,21 @@ def labels_of_fitted(model: Any, batch_size: int) -> tuple[Any, ...] | None:
 
   Returns:
     (y,), or () if the model was trained without labels. None if it was not
-    trained yet, or does not know its own inputs.
+    trained yet, does not know its own inputs, or was trained on labels that are
+    not dense or whose shape is unknown after the first dimension.
   """
   found = _element_spec(model)
   if found is None or not training_step.knows_inputs(model):
     return None
-  size = training_step.known_shape(model.outputs[0].shape, batch_size)[:1]
+  labels = found[1:2] if isinstance(found, tuple) else ()
+  if not all(
+      isinstance(spec, tf.TensorSpec) and spec.shape[1:].is_fully_defined()
+      for spec in tf.nest.flatten(labels)):
+    return None
+  first = tf.nest.flatten(training_step.symbolic_inputs(model, model.name))[0]
+  size = training_step.known_shape(first.shape, batch_size)[:1]
   return tf.nest.map_structure(
-      lambda spec: tf.TensorSpec([*size, *spec.shape[1:]], spec.dtype),
-      of(found, batch_size)[1:2])
+      lambda spec: tf.TensorSpec([*size, *spec.shape[1:]], spec.dtype), labels)
 
 
 def _element_spec(model: Any) -> Any:

@@ -7,6 +7,7 @@ supports models of Keras 3 and of tf_keras, and imports neither.
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any, Callable
 
 import tensorflow as tf
@@ -18,8 +19,11 @@ from gdp_grappler import errors
 UNKNOWN_DIMENSION = 64
 # Note about inputs of which `is_dense` is false.
 AS_DENSE = 'sparse and ragged inputs traced as dense tensors of the same shape'
-# Errors of a loss that does not take the labels it gets.
-_REJECTS = (AssertionError, TypeError, ValueError)
+# Errors of a loss that does not take the labels it gets. Others, such as a
+# timeout, may be those of a signal handler.
+_REJECTS = (AssertionError, AttributeError, LookupError, RuntimeError,
+            TypeError, ValueError, tf.errors.OpError)
+_KERAS = ('keras', 'tf_keras')
 _LARGEST_DIMENSION = 2**31 - 1  # Dimensions are 32-bit integers.
 # Loss for each activation of an output layer.
 _LOSSES = {
@@ -176,47 +180,69 @@ def _targets(model: Any, batch_size: int,
   losses = model.loss
   if not losses:
     return ()
-  names = list(getattr(model, 'output_names', []))
   outputs = model.outputs
   if isinstance(losses, dict):
+    named = dict(zip(getattr(model, 'output_names', []), outputs))
+    structure = getattr(model, 'output', None)
+    if isinstance(structure, dict):  # Its layers may have other names.
+      named.update(structure)
     return ({
-        name: _target(losses[name], output, batch_size, note)
-        for name, output in zip(names, outputs) if name in losses
+        name: _target(model, losses[name], output, batch_size, note)
+        for name, output in named.items() if name in losses
     },)
   if not isinstance(losses, (list, tuple)):
     losses = [losses] * len(outputs)
   specs = tuple(
-      _target(loss, output, batch_size, note)
+      _target(model, loss, output, batch_size, note)
       for loss, output in zip(losses, outputs))
   return (specs[0] if len(specs) == 1 else specs,)
 
 
-def _target(loss: Any, output: tf.Tensor, batch_size: int,
+def _target(model: Any, loss: Any, output: tf.Tensor, batch_size: int,
             note: Callable[[str], None]) -> tf.TensorSpec:
   """Returns the spec of labels: like the output, or classes for some losses."""
   shape = known_shape(output.shape, batch_size)
   label = loss if isinstance(loss, str) else getattr(loss, '__name__',
                                                      type(loss).__name__)
   like_output = tf.TensorSpec(shape, tf.float32)
-  if 'sparse' not in label.lower():
-    if not callable(loss) or _takes(loss, like_output):
-      return like_output
-    note(f'labels taken as classes, because {label} does not take labels with '
-         'the shape of the output')
-  return tf.TensorSpec(shape[:-1], tf.int64)
+  classes = tf.TensorSpec(shape[:-1], tf.int64)
+  if 'sparse' in label.lower():
+    return classes
+  # A loss that takes neither fails in the step, where the error is reported.
+  if (loss is None or _takes(model, loss, like_output, like_output) or
+      not _takes(model, loss, classes, like_output)):
+    return like_output
+  note(f'labels taken as classes, because {label} does not take labels with '
+       'the shape of the output')
+  return classes
 
 
-def _takes(loss: Callable[..., Any], spec: tf.TensorSpec) -> bool:
-  """Whether a loss can be traced with labels and outputs of a spec."""
-  # The `call` of a Keras loss does not reduce the losses of a batch. In the
-  # scope of a strategy, some reductions fail outside of the train function.
-  compute = getattr(loss, 'call', loss)
-  traced = tf.function(lambda labels, outputs: compute(labels, outputs))
+def _takes(model: Any, loss: Any, labels: tf.TensorSpec,
+           outputs: tf.TensorSpec) -> bool:
+  """Whether a loss of a model can be traced with labels and outputs."""
   try:
-    traced.get_concrete_function(spec, spec)
-  except _REJECTS:
+    loss = _made(model, loss)
+    # The `call` of a Keras loss does not reduce the losses of a batch. In the
+    # scope of a strategy, some reductions fail outside of the train function.
+    compute = getattr(loss, 'call', loss)
+    traced = tf.function(lambda labels, outputs: compute(labels, outputs))
+    traced.get_concrete_function(labels, outputs)
+  except Exception as error:
+    # AutoGraph raises some errors as an error of its own, while it handles
+    # them.
+    if not any(isinstance(e, _REJECTS) for e in (error, error.__context__)):
+      raise
     return False
   return True
+
+
+def _made(model: Any, loss: Any) -> Any:
+  """Returns the loss that a model's Keras makes of a name or a class."""
+  for base in type(model).__mro__:
+    library = base.__module__.partition('.')[0]
+    if library in _KERAS:
+      return sys.modules[library].losses.get(loss)
+  return loss
 
 
 def _no_batches(specs: tuple[Any, ...]) -> tf.data.Dataset:

@@ -111,3 +111,35 @@ def test_labels_on_which_a_model_that_knows_its_inputs_was_trained(library):
   own = _subclassed(library)
   own.fit(np.zeros((8, 5), np.float32), np.zeros((8, 2), np.float32), verbose=0)
   assert batch_specs.labels_of_fitted(own, 32) is None
+
+
+def _trained_on(labels, outputs=None):
+  """Returns a model, as after a fit on labels of a spec."""
+  inputs = keras.Input((5,))
+  outputs = keras.layers.Dense(2) if outputs is None else outputs
+  model = keras.Model(inputs, outputs(inputs))
+  model.train_function = tf.function(lambda iterator: None)
+  model.train_function.get_concrete_function(
+      tf.data.IteratorSpec((tf.TensorSpec((None, 5)), labels)))
+  return model
+
+
+@pytest.mark.parametrize('labels', [
+    tf.TensorSpec((None, None), tf.int64),
+    tf.TensorSpec(None, tf.int64),
+    tf.RaggedTensorSpec((None, None), tf.int64),
+    tf.SparseTensorSpec((None, 2), tf.int64),
+])
+def test_labels_whose_shape_a_fit_left_open_are_guessed(labels):
+  """Unknown dimensions became 64, and labels of unknown rank an error."""
+  assert batch_specs.labels_of_fitted(_trained_on(labels), 32) is None
+
+
+def test_labels_have_the_batch_of_the_inputs():
+  """The labels of a model with a scalar output had no batch."""
+  model = _trained_on(
+      tf.TensorSpec((None, 1)),
+      keras.layers.Lambda(keras.ops.mean, output_shape=lambda _: ()))
+  assert model.outputs[0].shape == ()
+  (y,) = batch_specs.labels_of_fitted(model, 32)
+  assert tuple(y.shape) == (32, 1)

@@ -1,6 +1,7 @@
 """Steps of models that only look like Keras', which `sources_test` traces."""
 
 import dataclasses
+import functools
 
 import keras
 import pytest
@@ -128,6 +129,71 @@ def test_a_loss_that_takes_only_classes_gets_classes(loss, are_classes):
       (8, 7), tf.int64) if are_classes else tf.TensorSpec(
           (8, 7, 5), tf.float32))
   assert any('labels taken as classes' in n for n in notes) == are_classes
+
+
+def _labels(model):
+  model.compile('sgd', model.loss)
+  step = training_step.empty_step(model, 'm:f', 8, print)
+  return step.args[0].element_spec[1]
+
+
+@pytest.mark.parametrize('loss, shape', [
+    ('ctc', (8, 7)),
+    ('mse', (8, 7, 5)),
+    (keras.losses.CTC, (8, 7)),
+    (keras.losses.MeanSquaredError, (8, 7, 5)),
+    ('no loss of Keras', (8, 7, 5)),
+])
+def test_keras_makes_the_loss_of_a_name_or_a_class(loss, shape):
+  """A class was called without an object, and the name of CTC failed."""
+  model = keras.Sequential([keras.Input((7, 3)), keras.layers.Dense(5)])
+  model.loss = loss
+  assert _labels(model).shape == shape
+
+
+@pytest.mark.parametrize('library', [keras, tf_keras])
+def test_losses_of_outputs_that_are_a_dictionary(library):
+  """Labels had the names of the layers, so there were none."""
+  x = library.Input((3,))
+  model = library.Model(
+      x, {
+          'q': library.layers.Dense(5, name='first')
+               (x), 'p': library.layers.Dense(2, name='second')(x)
+      })
+  model.loss = {'p': 'mse', 'q': 'mse'}
+  assert {key: spec.shape.as_list() for key, spec in _labels(model).items()
+         } == {'p': [8, 2], 'q': [8, 5]}
+
+
+@pytest.mark.parametrize('error', [
+    AssertionError, AttributeError, IndexError, KeyError, NotImplementedError,
+    RuntimeError, TypeError, ValueError,
+    functools.partial(tf.errors.InvalidArgumentError, None, None)
+])
+def test_a_loss_that_takes_no_labels_fails_in_the_step(error):
+  """Some errors of a loss left the call without a word of the package."""
+
+  def fails(labels, outputs):
+    raise error('never')
+
+  model = _Model(loss=fails)
+  model.optimizer = 'sgd'
+  (_, labels), notes = _elements(model)
+  assert labels == _spec(8, 5) and notes == ['batches of 8']
+
+
+@pytest.mark.parametrize('library', [keras, tf_keras])
+def test_a_loss_of_a_replica_in_the_scope_of_its_strategy(library):
+  """The loss has no replica before the step, and its error left the call."""
+
+  def mean(labels, outputs):
+    replicas = tf.distribute.get_replica_context().num_replicas_in_sync
+    return tf.reduce_mean(tf.square(labels - outputs)) / replicas
+
+  with tf.distribute.OneDeviceStrategy('CPU:0').scope():
+    model = library.Sequential([library.Input((3,)), library.layers.Dense(5)])
+    model.loss = mean
+    assert _labels(model).shape == (8, 5)
 
 
 def test_labels_that_are_known_are_not_guessed():
