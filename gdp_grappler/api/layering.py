@@ -251,7 +251,11 @@ class Layering:
     last: list[_Part] = []
     while True:
       outside.append(layer.own)
-      used = [inner for inner in layer.layers if inner.uses_variables]
+      # Trackers of losses and a loss scale are variables, but scalar ones.
+      used = [
+          inner for inner in layer.layers
+          if (self._weights[inner.ops] > updates.SCALAR_BYTES).any()
+      ]
       if len(used) != 1 or not used[0].layers:
         break
       # The model itself has no row, because its layers have rows.

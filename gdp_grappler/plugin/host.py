@@ -29,6 +29,7 @@ from gdp_grappler.plugin import loading
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import placer_thread
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.sharding import choice
 
 if TYPE_CHECKING:
   # Imported in functions, when the first graph arrives.
@@ -210,7 +211,7 @@ class Host:
     cache does not get an answer of the argument `optimize`, because such an
     answer is for this call only.
     """
-    source = _source_graph(query, wishes)
+    source = _source_graph(query, wishes, settings)
     directory = environment.capture_directory()
     if directory:
       _capture(source, query, directory, call)
@@ -304,17 +305,23 @@ class _Cache:
         self._items.popitem(last=False)
 
 
-def _source_graph(query: library.Query,
-                  wishes: wishes_lib.Wishes) -> source_graph.SourceGraph:
+def _source_graph(query: library.Query, wishes: wishes_lib.Wishes,
+                  settings: settings_lib.Settings) -> source_graph.SourceGraph:
   from tensorflow.core.framework import graph_pb2
 
   from gdp_grappler.graph import source_graph
   from gdp_grappler.graph.legality import asked
+  from gdp_grappler.graph.sources import captures
   from gdp_grappler.plugin import capture
   from gdp_grappler.plugin import decisions
   graph_def = graph_pb2.GraphDef.FromString(query.graph)
   if wishes.devices:
     asked.mark(graph_def, lambda node: wishes.of(node, query.graph_id))
+  if isinstance(settings.plan, tuple) and any(
+      choice.PART in name for name, _ in settings.plan):
+    # Parts of a table are found by the names of their variables.
+    captures.name_arguments(
+        graph_def, captures.received(graph_def, captures.alive(query.graph_id)))
   # A function is fed through its arguments, a session through its feeds.
   feeds = query.feeds + tuple(
       node.name for node in graph_def.node if node.op == '_Arg')

@@ -15,6 +15,7 @@ import functools
 import signal
 import threading
 import traceback
+import types
 from typing import Any, Iterator
 
 # Whether the main thread runs code that C++ calls.
@@ -64,18 +65,39 @@ def is_of_program(error: BaseException | None) -> bool:
 
   Args:
     error: An exception that was raised, with its traceback. An exception that
-      was raised while another one was handled counts as both.
+      was raised while another one was handled counts as both, unless a caller
+      of the code that caught the exception handles the other one.
   """
   handlers = map(signal.getsignal, signal.valid_signals())
   codes = {_code(handler) for handler in handlers if callable(handler)}
-  seen = set()  # Causes may form a circle.
-  while error is not None and id(error) not in seen:
-    seen.add(id(error))
-    if any(frame.f_code in codes
-           for frame, _ in traceback.walk_tb(error.__traceback__)):
+  outer = _callers(error)
+  pending, seen = [error], set()  # Causes may form a circle.
+  while pending:
+    found = pending.pop()
+    frames = _frames(found)
+    if found is None or id(found) in seen or frames and frames[0] in outer:
+      continue
+    if any(frame.f_code in codes for frame in frames):
       return True
-    error = error.__cause__ or error.__context__
+    seen.add(id(found))
+    pending += [found.__cause__, found.__context__]
   return False
+
+
+def _frames(error: BaseException | None) -> list[types.FrameType]:
+  """Returns the frames of a traceback, from the one that caught the error."""
+  trace = error.__traceback__ if error else None
+  return [frame for frame, _ in traceback.walk_tb(trace)]
+
+
+def _callers(error: BaseException | None) -> set[types.FrameType]:
+  """Returns the callers of the code that caught an error.
+
+  A generator that catches an error for its user is not the first of them.
+  """
+  frames = _frames(error)
+  callers = traceback.walk_stack(frames[0]) if frames else ()
+  return {frame for frame, _ in callers} - set(frames)
 
 
 def _code(handler: Any) -> Any:

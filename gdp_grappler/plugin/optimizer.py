@@ -36,6 +36,7 @@ from gdp_grappler.placers.plans import planned
 from gdp_grappler.placers.search.edges import edge_selection
 from gdp_grappler.plugin import asked_devices
 from gdp_grappler.plugin import devices as devices_lib
+from gdp_grappler.plugin import gpu_reports
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import placement_before
 from gdp_grappler.plugin import settings as settings_lib
@@ -121,12 +122,11 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
                                simulator, orders)
   outcome = _outcome(problem, before, choice, simulator, settings, origin)
   notes.append(_kept_requests(source))
-  outcome = _with_note(outcome, '; '.join(filter(None, notes)))
   if settings.batch_size is None and source.leaves_sizes_open():
-    return _with_note(
-        outcome, f'batches of {assumptions.DEFAULT_BATCH_SIZE} are assumed; '
-        "'batch_size' sets their size")
-  return outcome
+    notes.append(f'batches of {assumptions.DEFAULT_BATCH_SIZE} are assumed; '
+                 "'batch_size' sets their size")
+  return _with_note(outcome,
+                    '; '.join(line.rstrip('.') for line in notes if line))
 
 
 def _timed(problem: placer_lib.Problem, settings: settings_lib.Settings,
@@ -196,13 +196,14 @@ def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   """Returns the step of a graph; adds a line to `notes` per assumption."""
   # Variables move only in `fit`.
   called = step_costs.of_fit if relocatable else step_costs.of_function
+  cluster = called(_cluster(source, settings))
+  source, live = gpu_reports.prepared(source, cluster, notes.append)
   step = step_lib.of_source(
-      source, called(_cluster(source,
-                              settings)), live=True, relocatable=relocatable,
+      source, cluster, live=live, relocatable=relocatable,
       batch_size=settings.batch_size or assumptions.DEFAULT_BATCH_SIZE,
       trip_count=settings.trip_count or assumptions.DEFAULT_TRIP_COUNT,
-      tell=lambda line: notes.append(line.rstrip('.')),
-      may_round=settings.may_round or planned.may_round(settings.plan))
+      tell=notes.append, may_round=settings.may_round or
+      planned.may_round(settings.plan))
   if settings.profile is None:
     return step
   return dataclasses.replace(
@@ -218,7 +219,7 @@ def _why_to_leave_alone(step: step_lib.Step) -> str | None:
   unknown = graph.where_type(lambda op_type: op_type.startswith('Ref'))
   if (graph.where_type(_BRANCHES.__contains__).any() and tested.size and
       (np.isin(is_set, tested) | unknown[is_set]).any()):
-    return (f'it has branches, and it sets a variable that {_TESTS_VARIABLE} '
+    return (f'it has branches, and may set a variable that {_TESTS_VARIABLE} '
             'tests, so the result depends on the order of ops, which a '
             'placement could change')
   return shortage.why_none_fits(graph, step.cluster)

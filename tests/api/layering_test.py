@@ -93,7 +93,7 @@ def _layering(names, devices, **changes):
       edges, names=[
           f'{name}/{part}' for name in names for part in ('kernel', 'read', 'x')
       ], op_types=['VarHandleOp', 'ReadVariableOp', 'MatMul'] * count,
-      param_bytes=[8, 0, 0] * count,
+      param_bytes=[64, 0, 0] * count,
       groups=[2 * i + j for i in range(count) for j in (0, 0, 1)])
   graph = graph.replace(**changes)
   cluster = clusters.make_cluster(2)
@@ -110,7 +110,7 @@ def test_layers_of_a_kind_on_one_device_are_one_row():
          ] == ['block_0 to block_3 (4)', 'block_4 to block_7 (4)']
   assert [row.layers for row in found.folded()] == [4, 4]
   assert len(found.rows) == 8
-  assert sum(row.parameter_bytes for row in found.folded()) == 64
+  assert sum(row.parameter_bytes for row in found.folded()) == 8 * 64
 
 
 def test_a_few_layers_are_told_apart_and_many_are_not():
@@ -142,6 +142,13 @@ def test_one_place_for_all_ops(placed):
   assert layers.of(placed.graph) is layers.of(placed.graph)
 
 
+def test_a_loss_with_scalar_variables_does_not_hide_the_layers_of_a_model():
+  """With two outputs the model had one row: a loss held trackers."""
+  names = ['net/low', 'net/high', 'compile_loss']
+  found = _layering(names, [1, 1, 2], param_bytes=[64, 0, 0, 64, 0, 0, 4, 0, 0])
+  assert list(found.as_map()) == ['low', 'high', 'compile_loss']
+
+
 def test_only_names_that_mean_others_as_well_are_longer_in_a_map():
   """Once all names were longer, and an edit by the short one had no effect."""
   found = _layering(['net_1/a', 'net_1/b', 'net_1/c/a', 'net_1/c/d'],
@@ -167,7 +174,7 @@ def test_what_is_outside_of_the_model_has_no_slash_before_its_name():
                     [1, 1, 1, 2], op_types=[
                         *['VarHandleOp', 'ReadVariableOp', 'MatMul'] * 3,
                         'Const', 'Identity', 'MatMul'
-                    ], param_bytes=[*[8, 0, 0] * 3, 0, 0, 0])
+                    ], param_bytes=[*[64, 0, 0] * 3, 0, 0, 0])
   assert found.as_map() == {'a': 'GPU:0', 'net/body': 'GPU:0', 'loss': 'GPU:1'}
 
 

@@ -116,6 +116,40 @@ def test_timeouts_of_the_program_are_told_from_other_errors():
     assert not interrupts.is_of_program(_raised(lambda: signal.Signals(-1)))
 
 
+def test_a_timeout_that_the_caller_handles_is_over():
+  """An error of the pass ended a step in a program that handled a timeout."""
+
+  def failing():
+    with interrupts.beyond_exceptions():
+      raise ValueError from KeyError()
+
+  with alarms.alarm() as ring:
+    try:
+      ring()
+    except alarms.TooLongError:
+      assert not interrupts.is_of_program(_raised(failing))
+      assert interrupts.is_of_program(_raised(ring))
+
+
+def test_an_error_with_another_cause_may_hide_a_timeout():
+  """A stated cause hid the timeout that was handled."""
+
+  def failing():
+    try:
+      ring()
+    except alarms.TooLongError:
+      raise ValueError from KeyError()
+
+  def user():
+    with interrupts.beyond_exceptions():
+      failing()
+
+  with alarms.alarm() as ring:
+    assert interrupts.is_of_program(_raised(failing))
+    with pytest.raises(interrupts.Interruption):
+      user()
+
+
 def test_errors_that_are_causes_of_each_other_are_not_of_the_program():
   first, second = ValueError(), ValueError()
   first.__cause__, second.__cause__ = second, first

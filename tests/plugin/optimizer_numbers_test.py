@@ -43,8 +43,7 @@ def test_a_program_without_gpus_is_reported_on_as_one_that_has_them():
   # Beside one GPU, where TensorFlow would have put it, not beside the CPU.
   alone = optimizer.optimize(_source(*graph_defs.branches(graph_defs.GPU(0))),
                              settings)
-  # Streams of random numbers stay on the CPU, and are sent from there.
-  assert alone.before_s < said.before_s < 3 * alone.before_s
+  assert alone.before_s == said.before_s
   assert 'would be placed' in said.message and 'otherwise' not in said.message
 
 

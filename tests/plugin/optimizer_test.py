@@ -119,6 +119,17 @@ def test_report_mode_changes_nothing_and_takes_other_clusters(source):
   assert 'would be placed by random: CPU:0' in outcome.message
 
 
+def test_a_report_about_gpus_puts_variables_of_a_program_without_gpus_there():
+  """Most ops of a function were reported on the CPU, with the variables."""
+  settings = settings_lib.Settings(placer='single_device', keep_best=False,
+                                   mode='report', cluster='2xP100')
+  message = optimizer.optimize(_captured('dense'), settings).message
+  on_host, on_gpu = map(
+      int,
+      re.search('CPU:0 (.*), GPU:0 (.*), GPU:1 0', message).groups())
+  assert on_host < .1 * on_gpu
+
+
 def test_a_cluster_with_devices_that_are_not_here(source):
   with pytest.raises(errors.ClusterError,
                      match='has GPU:0, GPU:1, which this process lacks'):

@@ -17,6 +17,7 @@ from gdp_grappler import progress
 from gdp_grappler import quiet
 from gdp_grappler.bin import starting
 from gdp_grappler.graph import assumptions
+from gdp_grappler.graph.sources import captured_folders
 from gdp_grappler.problems import help_texts
 from gdp_grappler.reports import tables
 from gdp_grappler.sharding import choice
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
 # Arguments that may name files to read, and those that may name folders.
 _READ = 'graph', 'plan', 'cluster', 'profile', 'calibration', 'policy'
 _FOLDERS = 'graph', 'policy'
-# Files and folders of a SavedModel or a network, and endings of graphs.
-_PARTS = 'policy.json', 'variables', 'assets', 'assets.extra'
-_GRAPHS = '.pb', '.pbtxt'
+# Files and folders of a SavedModel or a network.
+_PARTS = frozenset(
+    ('saved_model.pb', 'saved_model.pbtxt', 'fingerprint.pb',
+     'keras_metadata.pb', 'policy.json', 'variables', 'assets', 'assets.extra'))
 _Number = TypeVar('_Number', int, float)
 
 
@@ -293,8 +295,11 @@ def _is_part(path: str | os.PathLike[str], folder: str) -> bool:
   """Whether a file may be a part of what is read from a folder."""
   file = pathlib.Path(os.path.realpath(path))
   root = pathlib.Path(os.path.realpath(folder))
-  return root in file.parents and (file.suffix in _GRAPHS or
-                                   file.relative_to(root).parts[0] in _PARTS)
+  if root not in file.parents:
+    return False
+  inside = file.relative_to(root)
+  return (inside.parts[0] in _PARTS or
+          captured_folders.is_file_name(str(inside)))
 
 
 def json_file(text: str) -> str:

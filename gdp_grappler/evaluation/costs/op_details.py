@@ -92,7 +92,8 @@ def host_copies_s(graph: op_graph.OpGraph,
   TensorFlow copies an input of such an op to the memory of the host if another
   op of the GPU made it, and an output back if another op reads it
   (`EnsureMemoryTypes` in tensorflow/core/common_runtime/memory_types.cc). Ops
-  that count as a mere visit have none: their tensors are small.
+  that count as a mere visit have none: their tensors are small. A tensor from
+  or to an op on the host, such as a fed value, stays in the host's memory.
 
   Args:
     graph: N ops.
@@ -105,6 +106,7 @@ def host_copies_s(graph: op_graph.OpGraph,
     return result
   edges, tensors = graph.edges, graph.edge_tensors
   crossing = (tensors >= 0) & (on_host[edges[:, 0]] != on_host[edges[:, 1]])
+  crossing &= _may_be_on_gpus(graph)[edges].all(axis=1)
   to_host = crossing & large[edges[:, 1]]
   back = crossing & large[edges[:, 0]]
   # An op copies a tensor once, even if it reads the tensor twice. A tensor goes
@@ -119,6 +121,14 @@ def host_copies_s(graph: op_graph.OpGraph,
   for gpu, cpu in _cpus_of_gpus(cluster.devices):
     result[:, gpu] = (read_bytes / bandwidth[gpu, cpu]
                       + made_bytes / bandwidth[cpu, gpu])
+  return result
+
+
+def _may_be_on_gpus(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], ops that neither a kernel nor a pin keeps on a CPU."""
+  result = graph.allowed_types[:, op_graph.DEVICE_TYPES.index('GPU')].copy()
+  for pin, ops in graph.pinned_ops.items():
+    result[ops] &= cluster_lib.device_type(pin) != 'CPU'
   return result
 
 

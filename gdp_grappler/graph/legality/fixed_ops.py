@@ -48,7 +48,8 @@ def pins(
   follows = (colocation.gradients_with_layers(table, groups)
              & ~table.flags(pins_lib.has_wish))
   for op in np.flatnonzero(follows).tolist():
-    result[op] = ''
+    result[op] = asked_lib.device(table.nodes[op])
+    by_user[op] = bool(result[op])
   holder = table.flags(
       lambda node: pins_lib.holds_state(node, node_types.signature(node)))
   stateful_group = np.zeros(int(groups.max()) + 1, bool)

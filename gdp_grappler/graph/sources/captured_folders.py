@@ -8,7 +8,7 @@ from typing import Callable
 
 # 'fit_of_sequential_11234_0f3a9c.pb': name, number of ops, start of the
 # fingerprint.
-_NAME = re.compile(r'.+_(\d{1,9})_[0-9a-f]{6}\.pb')
+_NAME = re.compile(r'[^/]+_(\d{1,9})_[0-9a-f]{6}\.pb')
 # Characters that are not used in file names.
 _OTHERS = re.compile(r'[^A-Za-z0-9_.-]+')
 _SHOWN = 5  # Number of other graphs in a message.
@@ -29,6 +29,11 @@ def file_name(name: str, num_ops: int, fingerprint: str) -> str:
   """
   stem = _OTHERS.sub('_', name)[:80]
   return f'{stem}_{num_ops}_{fingerprint[:6]}.pb'
+
+
+def is_file_name(name: str) -> bool:
+  """Whether `largest` reads files of a name, such as `file_name` returns."""
+  return _NAME.fullmatch(name) is not None
 
 
 def largest(folder: pathlib.Path, tell: Callable[[str],

@@ -83,27 +83,48 @@ def name_variables(graph_def: graph_pb2.GraphDef,
       several fit, it was the last one, because the first trace of a function
       that creates its variables never runs.
   """
+  handles = _handles(graph_def)
+  for i, variable in received(graph_def, candidates).items():
+    variable_names.mark(handles[i], name_of(variable))
+    wishes.mark_variable(handles[i], variable)
+    _describe(handles[i], variable)
+
+
+def received(graph_def: graph_pb2.GraphDef,
+             candidates: Iterable[Any]) -> dict[int, Any]:
+  """Returns the variables that a function gets, by number of the argument.
+
+  Args:
+    graph_def: Graph of the function as it runs.
+    candidates: See `name_variables`.
+  """
+  handles = _handles(graph_def)
+  has_shapes = any(_SHAPES in node.attr for node in handles.values())
+  count = sum(node.op in op_kinds.ARGUMENTS for node in graph_def.node)
+  for candidate in reversed(tuple(candidates)):
+    found = variables(candidate)
+    if not has_shapes and count != len(candidate.graph.inputs):
+      continue
+    if found and found.keys() <= handles.keys() and all(
+        _takes(handles[i], variable) for i, variable in found.items()):
+      return found
+  return {}
+
+
+def _handles(graph_def: graph_pb2.GraphDef) -> dict[int, node_def_pb2.NodeDef]:
+  """Returns the arguments that may be variables, by their number.
+
+  Arguments without a shape count only if no argument has one: they can only be
+  matched by their numbers.
+  """
   arguments = [n for n in graph_def.node if n.op in op_kinds.ARGUMENTS]
-  handles = {
+  shaped = {
       node.attr['index'].i: node for node in arguments if _SHAPES in node.attr
   }
-  # Handles without a shape can only be matched by the numbers of their
-  # arguments.
-  bare = handles or {
+  return shaped or {
       node.attr['index'].i: node
       for node in arguments if node.attr['T'].type == types_pb2.DT_RESOURCE
   }
-  for candidate in reversed(tuple(candidates)):
-    found = variables(candidate)
-    if not handles and len(arguments) != len(candidate.graph.inputs):
-      continue
-    if found and found.keys() <= bare.keys() and all(
-        _takes(bare[i], variable) for i, variable in found.items()):
-      for i, variable in found.items():
-        variable_names.mark(bare[i], name_of(variable))
-        wishes.mark_variable(bare[i], variable)
-        _describe(bare[i], variable)
-      return
 
 
 def name_arguments(graph_def: graph_pb2.GraphDef,

@@ -64,15 +64,19 @@ def complete(model: Any) -> None:
   Args:
     model: A compiled Keras model. A model with values stays as it is.
   """
-  if not has_none(model.trainable_variables):
+  try:
+    variables = model.trainable_variables
+  except ValueError:  # A layer of tf_keras has not created its weights yet.
+    return
+  if not has_none(variables):
     return
   optimizer = model.optimizer
   with func_graph.FuncGraph('slots').as_default(), without_weights():
     if hasattr(optimizer, 'build'):
-      optimizer.build(model.trainable_variables)
+      optimizer.build(variables)
     else:  # A legacy optimizer of tf_keras, or one of TensorFlow 1.
       with contextlib.suppress(NotImplementedError):
-        optimizer._create_all_weights(model.trainable_variables)
+        optimizer._create_all_weights(variables)
 
 
 def _without_value(next_creator: Any, **kwargs: Any) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.structure import scopes
 from gdp_grappler.graph.structure import variable_uses
 from gdp_grappler.placers.plans import updates
 from gdp_grappler.sharding import choice
@@ -48,7 +49,9 @@ def _parts(graph: op_graph.OpGraph) -> dict[int, str]:
   for source, target in graph.edges[graph.edge_tensors >= 0].tolist():
     if source in result and target not in result:
       used.setdefault(target, set()).add(result[source])
-  serves = updates.in_optimizers(graph)
+  # An evaluation has no optimizer, but all its ops update a loss's tracker.
+  has_gradients = scopes.read(graph).backward.any()
+  serves = updates.in_optimizers(graph) & has_gradients
   # An op that reads several parts, such as a join, belongs to the whole table.
   result.update((op, parts.pop()) for op, parts in used.items()
                 if len(parts) == 1 and not serves[op])

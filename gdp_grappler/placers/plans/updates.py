@@ -13,7 +13,7 @@ from gdp_grappler.graph.structure import scopes
 from gdp_grappler.graph.structure import variable_uses
 
 # Bytes of a number of the largest type, complex128.
-_SCALAR_BYTES = 16
+SCALAR_BYTES = 16
 # Scope in which a legacy optimizer computes gradients.
 _GRADIENTS = 'gradients'
 # Stands for the bytes of the changed variable if an op changes no variable.
@@ -73,10 +73,13 @@ def in_optimizers(graph: op_graph.OpGraph) -> np.ndarray:
   serves = serving(graph)
   names = [layer_map.outermost(name) for name in graph.names]
   updating = _after_gradients(graph, names)
+  # Layers and updates may share a constant, such as a transpose's permutation.
+  serves_or_constant = (np.array(_of_updates(graph, serves, names), bool)
+                        | graph.where_type('Const'.__eq__))
   of_layers = {
-      name for name, own, size in zip(names, _of_updates(graph, serves, names),
+      name for name, own, size in zip(names, serves_or_constant.tolist(),
                                       graph.output_bytes.tolist())
-      if size > _SCALAR_BYTES and not (own and name in updating)
+      if size > SCALAR_BYTES and not (own and name in updating)
   }
   return np.array([
       own and (bool(variable) or name not in of_layers) or

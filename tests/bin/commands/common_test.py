@@ -70,6 +70,7 @@ def test_a_result_does_not_replace_what_is_read(tmp_path, capsys, command):
 
 @pytest.mark.parametrize('command', [
     'place {0} --cluster=2xP100 --output={0}/saved_model.pb',
+    'place {0} --cluster=2xP100 --output={0}/fingerprint.pb',
     'place {0} --cluster=2xP100 --output={0}/fit_3_0a1b2c.pb',
     'place {0} --cluster=2xP100 --output={0}/assets/words.json',
     'place g.pb --cluster=2xP100 --policy={0} --output={0}/policy.json',
@@ -87,11 +88,20 @@ def test_a_result_does_not_replace_a_file_of_a_folder_that_is_read(
   assert path.read_text() == '{}'
 
 
-def test_results_may_be_in_the_folder_that_is_read(tmp_path):
-  (tmp_path / 'plan.json').touch()
+@pytest.mark.parametrize('name', [
+    'plan.json',
+    'placed.pb',
+    'out.pbtxt',
+    'plans/saved_model.pb',
+    'plans/fit_3_0a1b2c.pb',
+])
+def test_results_may_be_in_the_folder_that_is_read(tmp_path, name):
+  """A command could not replace the placed graph of its first run."""
+  path = tmp_path / name
+  path.parent.mkdir(exist_ok=True)
+  path.touch()
   arguments = argparse.Namespace(graph=str(tmp_path), policy=str(tmp_path))
-  common.check_output(tmp_path / 'plan.json', arguments)
-  common.check_output(tmp_path / 'placed.pb', arguments)
+  common.check_output(path, arguments)
 
 
 def test_a_cluster_may_be_changed_in_place_but_a_calibration_may_not(

@@ -75,6 +75,25 @@ def test_a_tensor_is_copied_once():
   assert found == 2 * 10**6 / rate
 
 
+def test_tensors_of_ops_that_stay_on_the_host_are_not_copied():
+  """Batches of token numbers were copied from the host to the host."""
+  cluster = presets.preset('1xV100')
+  # A batch, a fed value and an op of the GPU; two readers.
+  kernels = np.ones((6, 2), bool)
+  kernels[[0, 4], 1] = False
+  graph = graphs.make_graph([(0, 3, 10**6), (1, 3, 10**6), (2, 3, 10**6),
+                             (3, 4, 10**6),
+                             (3, 5, 10**6)], allowed_types=kernels,
+                            pins=['', 'CPU:0', 'GPU:0', '', '', ''])
+  graph = graph.replace(io_bytes=np.full(6, 4e6),
+                        host_ops=frozenset(graph.names[3:4]))
+  rates = cluster.link_arrays[1]
+  both = 10**6 / rates[1, 0] + 10**6 / rates[0, 1]
+  assert op_details.host_copies_s(graph, cluster)[3, 1] == both
+  alone = graph.replace(pins=['', 'CPU:0', 'CPU:0', '', '', 'CPU:0'])
+  assert not op_details.host_copies_s(alone, cluster).any()
+
+
 def test_details_of_a_graph_and_of_some_of_its_ops():
   graph = graphs.make_graph(num_ops=3)
   graph = graph.replace(rounds_by_name={graph.names[1]: 5.},

@@ -1,5 +1,7 @@
+import pytest
 import tensorflow as tf
 
+from gdp_grappler.graph.legality import asked
 from gdp_grappler.graph.legality import colocation
 from helpers import graph_defs
 
@@ -57,32 +59,59 @@ def test_tensor_lists_hold_together():
   assert groups['b/item'] != groups['b']
 
 
-def test_layers_of_cudnn_hold_together_with_their_gradients_only():
-  """All layers of a model stayed on the first GPU."""
+def _cudnn_layers(between):
+  """Adds two layers of cuDNN, and their gradients, which read `between`."""
+  state = tf.zeros([1, 2, 4])
+  attributes = {'rnn_mode': 'gru', 'time_major': True}
+  x, layers = tf.zeros([3, 2, 4]), []
+  for i in range(2):
+    layer = tf.raw_ops.CudnnRNNV3(input=x, input_h=state, input_c=0.,
+                                  params=tf.zeros([120]),
+                                  sequence_lengths=[3, 3], is_training=True,
+                                  name=f'layer{i}', **attributes)
+    layers.append((x, layer))
+    x = layer.output
+  for i, (inputs, layer) in enumerate(layers):
+    tf.raw_ops.CudnnRNNBackpropV3(
+        input=inputs, input_h=state, input_c=0., params=tf.zeros([120]),
+        sequence_lengths=[3, 3], output=layer.output, output_h=layer.output_h,
+        output_c=layer.output_c, output_backprop=x, output_h_backprop=state,
+        output_c_backprop=0., reserve_space=between(layer.reserve_space),
+        host_reserved=layer.host_reserved, name=f'gradient{i}', **attributes)
 
-  def make():
-    state = tf.zeros([1, 2, 4])
-    attributes = {'rnn_mode': 'gru', 'time_major': True}
-    x, layers = tf.zeros([3, 2, 4]), []
-    for i in range(2):
-      layer = tf.raw_ops.CudnnRNNV3(input=x, input_h=state, input_c=0.,
-                                    params=tf.zeros([120]),
-                                    sequence_lengths=[3, 3], is_training=True,
-                                    name=f'layer{i}', **attributes)
-      layers.append((x, layer))
-      x = layer.output
-    for i, (inputs, layer) in enumerate(layers):
-      tf.raw_ops.CudnnRNNBackpropV3(
-          input=inputs, input_h=state, input_c=0., params=tf.zeros([120]),
-          sequence_lengths=[3, 3], output=layer.output, output_h=layer.output_h,
-          output_c=layer.output_c, output_backprop=x, output_h_backprop=state,
-          output_c_backprop=0., reserve_space=layer.reserve_space,
-          host_reserved=layer.host_reserved, name=f'gradient{i}', **attributes)
 
-  groups = graph_defs.groups(graph_defs.read(make))
+@pytest.mark.parametrize('between', [
+    lambda space: space,
+    lambda space: tf.identity(tf.stop_gradient(space)),
+    lambda space: tf1.cond(tf1.placeholder(tf.bool, []), lambda: space, lambda:
+                           tf.zeros([9])),
+], ids=['direct', 'identity', 'condition'])
+def test_layers_of_cudnn_hold_together_with_their_gradients_only(between):
+  """A gradient behind an Identity moved without its layer."""
+  graph = graph_defs.read(lambda: _frames(lambda: _cudnn_layers(between)))
+  groups, pins = graph_defs.groups(graph), graph_defs.pins(graph)
   for i in range(2):
     assert groups[f'layer{i}'] == groups[f'gradient{i}']
+    assert pins[f'layer{i}'] == pins[f'gradient{i}'] == ''
   assert groups['layer0'] != groups['layer1']
+
+
+def test_gradients_of_cudnn_without_their_layer_stay():
+  """The gradient of a layer of another function moved without the layer."""
+  graph = graph_defs.read(
+      lambda: _cudnn_layers(lambda _: tf1.placeholder(tf.float32, [None])))
+  pins = graph_defs.pins(graph)
+  for i in range(2):
+    assert pins[f'gradient{i}'] == '/device:GPU:0'
+
+
+def test_a_device_asked_for_a_gradient_of_cudnn_counts():
+  """A gradient that is with its layer lost the device of `tf.device`."""
+  definition = graph_defs.built(lambda: _cudnn_layers(lambda space: space))
+  asked.mark(definition, lambda node: 'GPU:1'
+             if node.name == 'gradient0' else '')
+  graph = graph_defs.graph_def_io.read(graph_defs.source(definition))
+  assert graph_defs.pins(graph)['gradient0'] == 'GPU:1'
 
 
 def test_class_constraints_with_and_without_the_op_they_name():

@@ -54,6 +54,7 @@ def _node(op, **attributes):
     ('BatchFunction', {}),
     ('MatMul', {'T': graph_defs.FLOAT, '_XlaMustCompile': {'b': True}}),
     ('CudnnRNNV3', {'T': graph_defs.FLOAT, 'dropout': {'f': .5}}),
+    ('CudnnRNNBackpropV3', {'T': graph_defs.FLOAT}),
 ])
 def test_ops_that_stay(op, attributes):
   assert _pin(_node(op, **attributes)) == ('/device:CPU:1', False)
@@ -78,7 +79,7 @@ def test_ops_that_stay(op, attributes):
     ('TemporaryVariable', {}),
     ('_FusedMatMul', {'T': graph_defs.FLOAT}),
     ('CudnnRNNV3', {'T': graph_defs.FLOAT}),
-    ('CudnnRNNBackpropV3', {'T': graph_defs.FLOAT, 'dropout': {'f': 0.}}),
+    ('CudnnRNNV3', {'T': graph_defs.FLOAT, 'dropout': {'f': 0.}}),
 ])
 def test_ops_that_move(op, attributes):
   assert _pin(_node(op, **attributes)) == ('', False)

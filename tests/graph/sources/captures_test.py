@@ -109,6 +109,18 @@ def test_a_function_with_other_variables_names_nothing():
   assert not any(map(variable_names.of, graph_def.node))
 
 
+def test_received_variables_are_found_and_the_graph_stays_as_it_is():
+  variable = tf.Variable([5.], name='net/other')
+  traced = tf.function(lambda x: x * variable)
+  traced(tf.constant(1.))
+  candidates = tuple(captures.concrete_functions(traced).values())
+  graph_def = _graph_def((0, None), (1, variable))
+  before = graph_def.SerializeToString(deterministic=True)
+  assert captures.received(graph_def, candidates) == {1: variable}
+  assert graph_def.SerializeToString(deterministic=True) == before
+  assert not captures.received(graph_def, ())
+
+
 def _bare_handles(count):
   """Of arguments before TensorFlow's placer: the last ones are handles."""
   graph_def = _graph_def(*((i, None) for i in range(count)))

@@ -70,6 +70,24 @@ def test_an_optimizer_of_tensorflow_1_makes_its_slots_in_the_step():
   assert without_weights.has_none(model.weights)
 
 
+def test_a_model_with_a_part_that_was_not_called_stays_as_it_is():
+  """Keras' error about weights that are not yet created ended the plan."""
+
+  class Own(tf_keras.Model):
+
+    def __init__(self):
+      super().__init__()
+      self.inside = tf_keras.Sequential([tf_keras.layers.Dense(2)])
+
+    def call(self, inputs):
+      return self.inside(inputs)
+
+  model = Own()
+  model.compile('adam', 'mse')
+  without_weights.complete(model)
+  assert not model.built
+
+
 @pytest.mark.parametrize('library', [keras, tf_keras])
 def test_a_model_that_does_not_know_its_inputs_is_built(library):
 

@@ -44,6 +44,20 @@ def test_ops_of_a_part_have_its_variable_as_a_scope():
     assert names[whole] == whole
 
 
+def test_an_evaluation_has_parts_although_all_its_ops_update_a_tracker():
+  """A map moved the products of a part only in `fit`."""
+  names = {
+      'arg_0': 'net/words/embeddings_part_0', 'arg_1': 'loss/total',
+      'net_1/words_1/Gather': '', 'net_1/out': '', 'Assign': ''
+  }
+  graph = graphs.make_graph(
+      [(0, 2, 8), (2, 3, 64), (3, 4, 4), (1, 4, 8)], names=list(names),
+      op_types=['_Arg', '_Arg', 'Gather', 'Sum', 'AssignAddVariableOp'],
+      groups=[0, 1, 2, 3, 1], param_bytes=[256, 4, 0, 0, 0])
+  graph = dataclasses.replace(graph, variables=tuple(names.values()))
+  assert part_names.of(graph)[2] == 'net_1/words_1/embeddings_part_0/Gather'
+
+
 def test_without_parts_names_are_as_they_were():
   whole = {name: owner.replace('_part_', '_') for name, owner in _NAMES.items()}
   assert part_names.of(_graph(whole)) == tuple(_NAMES)

@@ -141,6 +141,25 @@ def test_a_loss_that_only_updates_a_metric_is_no_optimizer():
          } == {'sgd/mul', 'sgd/assign'}
 
 
+def test_a_constant_that_updates_and_layers_share_makes_no_layer():
+  """A permutation of five numbers in 'adam' made 'adam' a layer."""
+  names = [
+      'w', 'net/read', 'net/conv', 'gradient_tape/net/conv', 'adam/perm',
+      'net/transpose', 'adam/mul', 'adam/assign', 'net/loss'
+  ]
+  graph = graphs.make_graph([(0, 1, 0), (1, 2, 64), (4, 5, 20), (2, 5, 64),
+                             (5, 3, 64), (3, 6, 64), (4, 6, 20), (6, 7, 64),
+                             (0, 7, 0), (5, 8, 64)], names=names, op_types=[
+                                 'VarHandleOp', 'ReadVariableOp', 'Conv3D',
+                                 'Conv3D', 'Const', 'Transpose', 'Mul',
+                                 'AssignVariableOp', 'Sum'
+                             ], groups=[0, 0, 1, 2, 3, 4, 5, 0, 6],
+                            param_bytes=[64, 0, 0, 0, 0, 0, 0, 0, 0])
+  found = updates.in_optimizers(graph)
+  assert {name for name, own in zip(names, found.tolist()) if own
+         } == {'adam/perm', 'adam/mul', 'adam/assign'}
+
+
 def test_only_loops_have_ops_that_carry_values():
   graph = graphs.make_graph(
       num_ops=5, groups=[0, 0, 0, 0, 1],
