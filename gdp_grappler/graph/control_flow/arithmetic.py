@@ -75,6 +75,26 @@ def constant(node: node_def_pb2.NodeDef) -> Value | None:
   return Value(array.astype(np.float64))
 
 
+def merged(node: node_def_pb2.NodeDef,
+           values: Sequence[Value | None]) -> Value | None:
+  """Returns the value that a Merge after a condition may have.
+
+  The branch with more work is assumed to run. If the value is the trip count of
+  a loop in only one branch, this branch has the larger value. A boolean says
+  nothing about work: it is unknown unless all branches have the same.
+
+  Args:
+    node: The Merge.
+    values: Values of its inputs; None if unknown.
+  """
+  known = [v for v in values if v is not None and v.array.size == 1]
+  numbers = {float(v.array.reshape(())) for v in known}
+  is_test = node.attr['T'].type == dtypes.bool.as_datatype_enum
+  if is_test and (len(known) < len(values) or len(numbers) > 1):
+    return None
+  return max(known, key=lambda v: float(v.array.reshape(())), default=None)
+
+
 # By default numpy prints a warning, and goes on with infinity or NaN.
 @np.errstate(divide='raise', over='raise', invalid='raise')
 def apply(node: node_def_pb2.NodeDef, values: Sequence[Value]) -> Value | None:

@@ -114,8 +114,8 @@ class Values(dataflow.Dataflow):
     if kind == 'Exit':
       return self._last(inputs[0], depth)
     if kind == 'Merge':
-      return (self._mean(op, depth) if self._next(op) else self._largest_value(
-          [self.value(i, depth) for i in inputs]))
+      return (self._mean(op, depth) if self._next(op) else arithmetic.merged(
+          self._nodes[op], [self.value(i, depth) for i in inputs]))
     if kind == 'TensorListPopBack' and output == 1:
       pushed = self._pushed(inputs[0])
       return pushed and self.value(pushed, depth)
@@ -367,17 +367,6 @@ class Values(dataflow.Dataflow):
     passed = when(trips)
     return arithmetic.Value(start.array + step.array * passed.array,
                             start.varies or step.varies or passed.varies)
-
-  def _largest_value(
-      self,
-      values: Sequence[arithmetic.Value | None]) -> arithmetic.Value | None:
-    """Returns the largest value that a Merge after a condition may have.
-
-    The branch with more work is assumed to run. If the value is the trip count
-    of a loop in only one branch, this branch has the larger value.
-    """
-    known = [v for v in values if v is not None and v.array.size == 1]
-    return max(known, key=lambda v: float(v.array.reshape(())), default=None)
 
   def _length(self, handle: Tensor, depth: int) -> arithmetic.Value | None:
     creator = self.creator(handle)

@@ -320,3 +320,15 @@ def test_each_test_of_a_loop_is_looked_at_once():
         ok = tf.logical_and(tf.logical_not(ok), tf.logical_or(ok, p))
 
   assert _sines(loop)[0] == 50
+
+
+def test_what_comes_after_a_break_that_data_decides_counts():
+  """The rest of the body counted nothing: its condition was a constant."""
+
+  def loop(x):
+    for _ in tf.range(12):
+      if tf.reduce_all(x > 9.):
+        break
+      x = tf.sin(x)
+
+  assert _sines(loop)[0] == 12
