@@ -10,6 +10,7 @@ import tf_keras
 
 from gdp_grappler import errors
 from gdp_grappler.graph.sources import training_step
+from helpers import strategies
 
 
 def _spec(*shape):
@@ -190,7 +191,7 @@ def test_a_loss_of_a_replica_in_the_scope_of_its_strategy(library):
     replicas = tf.distribute.get_replica_context().num_replicas_in_sync
     return tf.reduce_mean(tf.square(labels - outputs)) / replicas
 
-  with tf.distribute.OneDeviceStrategy('CPU:0').scope():
+  with strategies.one_device('CPU:0') as strategy, strategy.scope():
     model = library.Sequential([library.Input((3,)), library.layers.Dense(5)])
     model.loss = mean
     assert _labels(model).shape == (8, 5)
