@@ -45,6 +45,7 @@ NATIVE_LIBRARIES = {
             "gdp_grappler/graph/op_estimator.h",
             "gdp_grappler/graph/op_flops.h",
             "gdp_grappler/graph/open_sizes.h",
+            "gdp_grappler/graph/shape_inference.h",
             "gdp_grappler/graph/shape_sizes.h",
             "gdp_grappler/graph/shape_values.h",
             "gdp_grappler/plugin/graph_fingerprint.h",

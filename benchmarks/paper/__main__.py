@@ -222,8 +222,8 @@ def _numbers(may_round: bool) -> str:
     return ('Ops might go to another kind of device even if they round '
             'differently there (--may_round).')
   return ('No op went to another kind of device, CPU or GPU, than TensorFlow '
-          'chooses, if it rounds differently there. Ops of published '
-          'placements may have.')
+          'chooses, if it rounds differently there. Published placements may '
+          'have moved such ops.')
 
 
 if __name__ == '__main__':

@@ -109,7 +109,7 @@ class PlacedStep:
 
   @functools.cached_property
   def one_device(self) -> placement_lib.Placement:
-    """The best on one device by the rules; no CPU that needs a GPU for ops."""
+    """The best on one device. A CPU counts only if no op needs a GPU."""
     graph = (self.graph if self.alone_rounds else self.graph.replace(
         may_round=False))
     problem = placer_lib.Problem(graph, self.step.cluster, self.simulator)

@@ -176,7 +176,7 @@ class OpenSizes {
   }
 
   // Takes the shapes of an op that shape inference does not know. False if one
-  // stays unknown. A shape with an open size does, because its rank may be the
+  // stays unknown. A shape with an open size stays unknown: its rank may be the
   // guessed length of a list of sizes.
   bool TakeLost(int32_t op) {
     const Outputs& outputs = OutputsOf(graph_.node(op));

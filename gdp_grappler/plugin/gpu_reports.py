@@ -1,7 +1,8 @@
 """Graphs of programs without GPUs, for reports about clusters with GPUs.
 
-Such a report has to be that of the same program on the cluster. There Grappler
-would make no ops for CPUs, and variables would be where the plan wants them.
+Such a report has to be about the graph that the program would have on the
+cluster. There Grappler would make no fused ops for CPUs, and variables could be
+on GPUs.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ _GPU = '/device:GPU:'
 def prepared(
     source: source_graph.SourceGraph, cluster: cluster_lib.Cluster,
     tell: Callable[[str], None]) -> tuple[source_graph.SourceGraph, bool]:
-  """Returns a graph as it is placed, and whether its devices count.
+  """Returns the graph to place, and whether the devices of its ops count.
 
-  They do not count if the cluster has GPUs and this program has none. The
-  result then has no devices, and no fused ops that only CPUs have.
+  The devices do not count if the cluster has GPUs and this program has none.
+  Then the result has no devices, and no fused ops that only CPUs have.
 
   Args:
     source: The graph that was read.
@@ -32,7 +33,7 @@ def prepared(
   if (not any(device.type == 'GPU' for device in cluster.devices) or
       any(_GPU in name for name in source.devices)):
     return source, True
-  # The lines are about a graph that the user knows by another name.
+  # The user does not know the source's name, which would begin the lines.
   result = restoring.restored(dataclasses.replace(source, name='the graph'),
                               tell)
   graph_def = type(source.graph_def)()

@@ -93,7 +93,8 @@ def _frames(error: BaseException | None) -> list[types.FrameType]:
 def _callers(error: BaseException | None) -> set[types.FrameType]:
   """Returns the callers of the code that caught an error.
 
-  A generator that catches an error for its user is not the first of them.
+  A context manager that catches an error of its body is no caller, although
+  it runs in a frame of its own.
   """
   frames = _frames(error)
   callers = traceback.walk_stack(frames[0]) if frames else ()

@@ -109,8 +109,8 @@ def host_copies_s(graph: op_graph.OpGraph,
   crossing &= _may_be_on_gpus(graph)[edges].all(axis=1)
   to_host = crossing & large[edges[:, 1]]
   back = crossing & large[edges[:, 0]]
-  # An op copies a tensor once, even if it reads the tensor twice. A tensor goes
-  # back once, for all of its readers.
+  # An op that reads a tensor twice copies it once. An output is copied back
+  # once, for all of its readers.
   read = np.unique(np.stack([edges[to_host, 1], tensors[to_host]], axis=1),
                    axis=0)
   made = np.unique(np.stack([edges[back, 0], tensors[back]], axis=1), axis=0)
