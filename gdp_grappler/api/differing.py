@@ -189,13 +189,13 @@ def diff(before: placed_step.PlacedStep,
   """
   given_steps.check(before=before, after=after)
   graph, cluster = before.graph, before.step.cluster
-  if (graph.fingerprint != after.graph.fingerprint or
-      cluster != after.step.cluster):
+  names = numbered_names.names_before(after.graph, graph.names,
+                                      graph.fingerprint)
+  if names is None or cluster != after.step.cluster:
     raise errors.PlanError(
         f'The plans are of "{graph.name}" on {cluster.name} and of '
         f'"{after.graph.name}" on {after.step.cluster.name}. Give two of one '
-        'graph on one cluster.'
-        f'{numbered_names.hint(graph.names, after.graph.names)}')
+        'graph on one cluster.')
   old, new = before.placement.devices, after.placement.devices
   seconds = before.simulator.op_seconds(graph)
   labels = cluster.device_labels

@@ -86,7 +86,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     whole_graph: Whether ops that no step runs restrict devices, too.
     may_round: Whether float arithmetic may go where it rounds differently.
     pins: 'keep' or 'ignore' the devices that the graph requests by `tf.device`.
-    repeatable: Whether the budget is a number of prices, and no clock counts.
+    repeatable: Whether the budget stands for a number of prices, not a time.
     shape: Shapes of a SavedModel's inputs of open shape, {'x': (32, 8)}.
     signature: Arguments of a `tf.function`, or a SavedModel's signature name.
     data: One batch as for `fit`, if the model does not know its inputs.
@@ -311,7 +311,10 @@ def _planned(subject: subjects.Subject, plan: Plan, order: str | None,
   if isinstance(known, str):
     name, placement = known, plan_lib.load(known, step.graph, step.cluster)
     written = plan_lib.read(known)
-    chosen_by, layers = written.placed_by, written.layers
+    chosen_by = written.placed_by
+    # The names of layers may be those of another trace of the model.
+    layers = (written.layers
+              if written.fingerprint == step.graph.fingerprint else ())
     chosen = planned.chosen(layers, step.problem(), placement)
   else:
     name = chosen_by = reasons_lib.A_MAP

@@ -1,41 +1,71 @@
-"""Recognizes graphs whose names differ only in the numbers of Keras.
+"""Compares names of ops in spite of the numbers that Keras gives.
 
-Keras numbers what the user did not name: 'adam', then 'adam_1'. So the same
-model has other ops if the process has made another model or optimizer before.
+Keras counts per program what the user did not name. The first model has the
+layers `dense` and `dense_1`, and the same model made again has `dense_2` and
+`dense_3`. Ranks in place of numbers make the names of both models equal.
 """
 
 from __future__ import annotations
 
-import collections
 import re
-from typing import Iterable
+from typing import Collection, Sequence
 
-_NUMBER = re.compile(r'_\d+(?=/|$)')
+from gdp_grappler.graph import op_graph
+
+# Keras also numbers the scope of a model whose name has a number: 'model_1_1'.
+_NUMBERS = re.compile(r'(?<=.)(?:_\d+)+$')
+_Path = tuple[str, ...]
 
 
-def hint(before: Iterable[str], after: Iterable[str]) -> str:
-  """Returns ' The names differ only in ...', or '' if they differ otherwise.
+def ranked(names: Collection[str]) -> list[str]:
+  """Returns names with ranks among siblings in place of numbers.
+
+  Siblings are in one scope, and have the same name but for the number. The
+  number of siblings is a part of the result: 'dense_3/MatMul' becomes
+  'dense, 1 of 2/MatMul, 0 of 1'. So names of two graphs differ if a scope has
+  more siblings in one of the graphs.
 
   Args:
-    before: Names of the ops of a graph.
-    after: Names of the ops of another graph.
+    names: Names of all ops of a graph, all different.
   """
-  old, new = list(before), list(after)
-  old_scopes, new_scopes = _scopes(old), _scopes(new)
-  gone = sorted(old_scopes - new_scopes, key=_stem)
-  added = sorted(new_scopes - old_scopes, key=_stem)
-  same = collections.Counter(map(_stem,
-                                 old)) == collections.Counter(map(_stem, new))
-  if not (same and gone and added):
-    return ''
-  return (' The names of their ops differ only in automatic numbers of Keras '
-          f'(such as "{gone[0]}" and "{added[0]}"): name the model, its layers '
-          'and the optimizer, or make the model first in a new process.')
+  paths = [tuple(name.split('/')) for name in names]
+  families: dict[tuple[_Path, str], set[str]] = {}
+  for path in {p[:i] for p in paths for i in range(1, len(p) + 1)}:
+    bare = _NUMBERS.sub('', path[-1])
+    families.setdefault((path[:-1], bare), set()).add(path[-1])
+  parts = {(*scope, part): f'{bare}, {rank} of {len(family)}'
+           for (scope, bare), family in families.items()
+           for rank, part in enumerate(sorted(family, key=_numbers))}
+  return [
+      '/'.join(parts[path[:end]] for end in range(1,
+                                                  len(path) + 1))  #
+      for path in paths
+  ]
 
 
-def _scopes(names: Iterable[str]) -> set[str]:
-  return {scope for name in names for scope in name.split('/')}
+def names_before(graph: op_graph.OpGraph, names: Collection[str],
+                 fingerprint: str) -> Sequence[str] | None:
+  """Returns the names [N] of the ops in an earlier graph of the same model.
+
+  Args:
+    graph: N ops.
+    names: Names of all ops of the earlier graph, in any order.
+    fingerprint: Fingerprint of the earlier graph.
+
+  Returns:
+    None if the graphs differ in more than the numbers in names.
+  """
+  if fingerprint == graph.fingerprint:
+    return graph.names
+  before, forms = dict(zip(ranked(names), names)), ranked(graph.names)
+  if before.keys() != set(forms):
+    return None
+  result = [before[form] for form in forms]
+  is_same = graph.replace(names=result).fingerprint == fingerprint
+  return result if is_same else None
 
 
-def _stem(name: str) -> str:
-  return _NUMBER.sub('', name)
+def _numbers(part: str) -> tuple[int, ...]:
+  """Returns the numbers at the end of a name."""
+  match = _NUMBERS.search(part)
+  return tuple(map(int, match[0][1:].split('_'))) if match else ()

@@ -122,10 +122,12 @@ def save(path: str, graph: op_graph.OpGraph, placement: placement_lib.Placement,
     PlanError: the placement is of another graph, or a priority is not finite.
   """
   _check_placement(graph, placement)
-  labels = placement.cluster.device_labels
+  cluster, labels = placement.cluster, placement.cluster.device_labels
+  is_preset = presets.has_name_of(cluster)
   fields = {
       'format': _FORMAT, 'version': _VERSION, 'graph': graph.name,
-      'fingerprint': graph.fingerprint, 'cluster': _describe(placement.cluster),
+      'fingerprint': graph.fingerprint,
+      'cluster': cluster.name if is_preset else json.loads(cluster.to_json()),
       'devices': {
           name: labels[device]
           for name, device in zip(graph.names, placement.devices.tolist())
@@ -149,20 +151,19 @@ def load(path: str, graph: op_graph.OpGraph,
          cluster: cluster_lib.Cluster | None = None) -> placement_lib.Placement:
   """Reads a plan for a graph.
 
-  An edited plan may break rules of the graph. The function does not check this,
-  but `Placement.violations` does.
+  An edited plan may break rules of the graph (`Placement.violations`).
 
   Args:
     path: Path of the file.
-    graph: Graph for which the plan was made.
+    graph: Graph for which the plan was made. Its names may differ in the
+      numbers that Keras gives.
     cluster: Cluster that has the plan's devices; None means the plan's cluster.
 
   Raises:
     PlanError: the file is missing or damaged, is for another graph, has ops or
       devices that do not exist, or has priorities for some ops only.
   """
-  plan = read(path)
-  _check_graph(path, plan, graph)
+  plan = _of_graph(path, graph)
   cluster = cluster or plan.cluster
   numbers = {
       name: device_index(path, name, plan, cluster)
@@ -246,12 +247,6 @@ def _check_placement(graph: op_graph.OpGraph,
     raise errors.PlanError(
         f'The priorities of the {graph.num_ops} ops of graph "{graph.name}" '
         'are not one finite number each. Order this placement again.')
-
-
-def _describe(cluster: cluster_lib.Cluster) -> Any:
-  """The name of a preset, or all fields of another cluster."""
-  named = presets.has_name_of(cluster)
-  return cluster.name if named else json.loads(cluster.to_json())
 
 
 def has_name(data: bytes) -> bool:
@@ -341,27 +336,40 @@ def _check_priorities(path: str, fields: dict[str, Any]) -> None:
     raise _damaged(path, f'"priorities" lacks "{lacking}"')
 
 
+def _of_graph(path: str, graph: op_graph.OpGraph) -> Plan:
+  """The plan of a file, with the names of ops in a graph."""
+  plan = read(path)
+  before = numbered_names.names_before(graph, plan.devices, plan.fingerprint)
+  if before is None or before is graph.names:
+    _check_graph(path, plan, graph)
+    return plan
+
+  def named(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: values[old] for name, old in zip(graph.names, before)}
+
+  return dataclasses.replace(
+      plan, devices=named(plan.devices), priorities=plan.priorities and
+      named(plan.priorities))
+
+
 def _check_graph(path: str, plan: Plan, graph: op_graph.OpGraph) -> None:
   """Checks that the plan has the fingerprint and the ops of the graph."""
   known = set(graph.names)
   unknown = [op for op in plan.devices if op not in known]
   missing = [op for op in graph.names if op not in plan.devices]
+  both = f'{_some("unknown op", unknown)}, {_some("missing op", missing)}'
   if plan.fingerprint != graph.fingerprint:
-    detail = (f'{_some("unknown op", unknown)}, '
-              f'{_some("missing op", missing)}') if unknown or missing else (
-                  'the ops are the same but not their sizes or edges, as '
-                  'with another batch size')
+    detail = both if unknown or missing else (
+        'sizes or edges of ops differ, as they do with another batch size')
     other = (f'not for "{graph.name}"' if plan.graph != graph.name else
              f'but this "{graph.name}" has another fingerprint')
     raise errors.PlanError(
         f'Plan {path} was made for graph "{plan.graph}", {other}: {detail}. '
-        'Give the graph it was made for, or place this one.'
-        f'{numbered_names.hint(plan.devices, graph.names)}')
+        'Give the graph it was made for, or place this one.')
   if unknown or missing:
     raise errors.PlanError(
-        f'Plan {path} does not fit graph "{graph.name}": '
-        f'{_some("unknown op", unknown)}, {_some("missing op", missing)}. '
-        'Correct their names.')
+        f'Plan {path} does not fit graph "{graph.name}": {both}. Name '
+        'all ops of the graph, and no others.')
 
 
 def _some(what: str, ops: Sequence[str]) -> str:

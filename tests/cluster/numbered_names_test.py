@@ -1,25 +1,51 @@
 import pytest
 
 from gdp_grappler.cluster import numbered_names
+from helpers import graphs
+
+_NAMES = ['s/dense/x', 's/dense_1/x', 's/dense_1/y']
 
 
-@pytest.mark.parametrize(
-    'before, after, pair',
-    [(['f/adam/Sub_1', 'f/a/MatMul'], ['f/a/MatMul', 'f/adam_1/Sub_1'
-                                      ], '"adam" and "adam_1"'),
-     (['net_2/dense_3/MatMul', 'net_2/adam/Sub'
-      ], ['net/dense/MatMul', 'net/adam_1/Sub'], '"adam" and "adam_1"')])
-def test_names_that_differ_in_numbers(before, after, pair):
-  hint = numbered_names.hint(before, after)
-  assert hint.startswith(' The names of their ops differ only in')
-  assert pair in hint
-
-
-@pytest.mark.parametrize('before, after', [
-    (['a/MatMul'], ['a/MatMul']),
-    (['a/MatMul'], ['b/MatMul']),
-    (['a/MatMul'], ['a_1/MatMul', 'a_1/Add']),
-    (['a/MatMul', 'a_1/MatMul'], ['a_2/MatMul']),
+@pytest.mark.parametrize('names, ranked', [
+    (['m_1/dense_10/x', 'm_1/dense_9/x'], [
+        'm, 0 of 1/dense, 1 of 2/x, 0 of 1', 'm, 0 of 1/dense, 0 of 2/x, 0 of 1'
+    ]),
+    (['a_1', 'a', 'a_x', '_7'
+     ], ['a, 1 of 2', 'a, 0 of 2', 'a_x, 0 of 1', '_7, 0 of 1']),
+    (['m_1_2/x', 'm_1_1/x'], ['m, 1 of 2/x, 0 of 1', 'm, 0 of 2/x, 0 of 1']),
 ])
-def test_other_names_get_no_hint(before, after):
-  assert not numbered_names.hint(before, after)
+def test_ranks_take_the_place_of_numbers(names, ranked):
+  assert numbered_names.ranked(names) == ranked
+
+
+def test_names_of_the_model_that_was_made_before():
+  before = graphs.chain(3, names=_NAMES)
+  again = before.replace(
+      names=['s_1/dense_2/x', 's_1/dense_3/x', 's_1/dense_3/y'])
+  names = reversed(_NAMES)
+  assert numbered_names.names_before(again, [*names],
+                                     before.fingerprint) == _NAMES
+
+
+def test_the_graph_itself_keeps_its_names():
+  graph = graphs.chain(3, names=_NAMES)
+  assert numbered_names.names_before(graph, ['edited'],
+                                     graph.fingerprint) is graph.names
+
+
+@pytest.mark.parametrize('names', [
+    ['s_1/dense_2/x', 's_1/dense_3/x', 's_1/other_3/y'],
+    ['s_1/dense_2/x', 's_1/dense_3/x', 's_1/dense_4/y'],
+])
+def test_other_names_are_of_another_model(names):
+  before = graphs.chain(3, names=_NAMES)
+  again = before.replace(names=names)
+  assert numbered_names.names_before(again, _NAMES, before.fingerprint) is None
+
+
+def test_other_sizes_are_of_another_model():
+  before = graphs.chain(3, names=_NAMES)
+  again = graphs.chain(3,
+                       names=['s_1/dense/x', 's_1/dense_1/x',
+                              's_1/dense_1/y'], tensor_bytes=77)
+  assert numbered_names.names_before(again, _NAMES, before.fingerprint) is None

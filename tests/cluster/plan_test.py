@@ -258,12 +258,20 @@ def test_ops_of_another_graph_of_the_same_name(path):
 
 
 def test_ops_that_differ_in_numbers_of_keras(path):
-  """A plan did not fit the same model of a later name, and nothing said why."""
-  other = graphs.make_graph([(0, 1, 8), (1, 2, 8), (0, 3)], name='net',
-                            names=['op0', 'op1', 'op2_1', 'op3_1'])
-  edit(path, devices={f'op{i}': 'GPU:0' for i in range(4)})
-  check_error(lambda: plan.load(path, other), '2 unknown ops',
-              'only in automatic numbers of Keras (such as "op2" and "op2_1")')
+  """A plan did not fit the same model, made again in the same program."""
+  names = ['net/a/x', 'net/a_1/x', 'net/b/x', 'net/b/y']
+  graph = graphs.make_graph([(0, 1, 8), (1, 2, 8), (0, 3)], names=names)
+  plan.save(
+      path, graph,
+      placement_lib.Placement([1, 2, 0, 1], presets.preset('2xP100'),
+                              [4., 3., 2., 1.]))
+  again = graph.replace(names=['n_1/a_7/x', 'n_1/a_12/x', 'n_1/b/x', 'n_1/b/y'])
+  check_error(lambda: plan.load(path, again), '4 unknown ops')
+  again = graph.replace(
+      names=['net_1/a_7/x', 'net_1/a_12/x', 'net_1/b/x', 'net_1/b/y'])
+  loaded = plan.load(path, again)
+  assert loaded.devices.tolist() == [1, 2, 0, 1]
+  assert loaded.priorities.tolist() == [4., 3., 2., 1.]
 
 
 @pytest.mark.parametrize('field, reason',

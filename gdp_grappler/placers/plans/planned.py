@@ -1,12 +1,10 @@
 """Applies a user's plan to a graph: a plan file, or a map of layers.
 
-A plan file names the device of each op. Grappler renames ops, and a second
-trace of a model has other numbers in names. So an op is looked up by its full
-name, then by its name without the last number of each scope, then without all
-numbers at the end of each scope. A shortened name counts only if the plan puts
-all ops of that name on one device. The plan has to know at least a given share
-of the ops and of the FLOPs (`_MIN_SHARE`). Otherwise the plan is for another
-graph.
+A plan file names the device of each op. An op is looked up by its name, and by
+shorter forms of its name (`op_matching`). A form counts only if the plan puts
+all ops with this form on one device. The plan has to know at least a given
+share of the ops and of the FLOPs (`_MIN_SHARE`). Otherwise the plan is for
+another graph.
 
 A plan may name several devices for the ops of one group. The group then gets
 the allowed device that has most bytes of these ops. A variable that the plan
@@ -22,7 +20,7 @@ their variable, even if a pattern of the map matches the optimizer's scope.
 from __future__ import annotations
 
 import dataclasses
-from typing import Iterator, Mapping, Sequence
+from typing import Iterator, Sequence
 
 import numpy as np
 
@@ -38,6 +36,7 @@ from gdp_grappler.placers.plans import layer_notes
 from gdp_grappler.placers.plans import layers as layers_lib
 from gdp_grappler.placers.plans import misfits
 from gdp_grappler.placers.plans import neighbour_fill
+from gdp_grappler.placers.plans import op_matching
 from gdp_grappler.placers.plans import part_names
 from gdp_grappler.placers.plans import updates
 from gdp_grappler.placers.simple import single_device
@@ -175,7 +174,7 @@ def chosen(layers: plan_lib.Layers, problem: placer_lib.Problem,
 def _of_file(path: str, graph: op_graph.OpGraph,
              cluster: cluster_lib.Cluster) -> _Wishes:
   plan = plan_lib.read(path)
-  candidates = _candidates(plan.devices, graph.names)
+  candidates = op_matching.candidates(plan.devices, graph.names)
   known = np.array([bool(devices) for devices in candidates])
   flops = graph.flops * graph.executions
   share = known.mean()
@@ -183,7 +182,7 @@ def _of_file(path: str, graph: op_graph.OpGraph,
   if min(share, work) < _MIN_SHARE:
     raise misfits.DoesNotFitError(
         f'plan {path} was made for "{plan.graph}" and knows {share:.0%} of '
-        f'the ops and {work:.0%} of the FLOPs; it takes {_MIN_SHARE:.0%}')
+        f'the ops and {work:.0%} of the FLOPs; {_MIN_SHARE:.0%} are needed')
   index = {
       device: plan_lib.device_index(path, device, plan, cluster)
       for device in dict.fromkeys(plan.devices.values())
@@ -198,25 +197,11 @@ def _of_file(path: str, graph: op_graph.OpGraph,
                  _by_name(devices, exact), priorities)
 
 
-def _candidates(devices: Mapping[str, str],
-                names: Sequence[str]) -> list[set[str]]:
-  """Devices of each op in a plan, by the longest form of its name there."""
-  result: list[set[str]] = [set()] * len(names)
-  for spelled in (str, layer_map.bare_name, layer_map.plain_name):
-    known: dict[str, set[str]] = {}
-    for op, device in devices.items():
-      known.setdefault(spelled(op), set()).add(device)
-    result = [
-        own or known.get(spelled(op), set()) for own, op in zip(result, names)
-    ]
-  return result
-
-
 def _by_name(devices: np.ndarray, exact: np.ndarray) -> tuple[str, ...]:
   others = (devices >= 0) & ~exact
   parts = (f'{units.count(exact.sum(), "op")} by name',
            f'{others.sum()} by name without numbers' if others.any() else '',
-           f'{(devices < 0).sum()} beside them' if (devices < 0).any() else '')
+           f'{(devices < 0).sum()} not named' if (devices < 0).any() else '')
   return ', '.join(filter(None, parts)),
 
 
@@ -381,7 +366,7 @@ def _refused(problem: placer_lib.Problem, wishes: _Wishes, rounds: np.ndarray,
   if of_state.any():
     yield f'{of_state.sum()} stay with their variables'
   if rounds.any():
-    yield (f'{rounds.sum()} would round otherwise on the wanted device, such '
+    yield (f'{rounds.sum()} would round differently on the wanted device, such '
            f'as "{graph.label(int(rounds.argmax()))}": may_round allows it')
   others = np.flatnonzero(wrong & ~of_state & ~rounds)
   if others.size:

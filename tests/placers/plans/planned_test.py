@@ -19,7 +19,7 @@ _NAMES = [
 
 
 def _step(**fields):
-  """One variable, read by layer a and updated by the optimizer; a metric."""
+  """A step with a variable of layer a, which the optimizer updates."""
   arguments = dict(names=_NAMES, groups=[0, 0, 1, 2, 3, 4, 5, 0, 6, 7],
                    **graphs.variables([64, 0, 0, 0, 0, 0, 0, 0, 0, 4]),
                    flops=[0, 0, 9, 9, 0, 9, 0, 0, 0, 0])
@@ -54,11 +54,11 @@ def test_gradients_updates_and_variables_follow_their_layer():
       for name in ('w', 'net_1/a_1/read', 'net_1/a_1/MatMul',
                    'gradient_tape/net_1/a_1/MatMul', 'sgd/mul', 'assign')
   } == {'GPU:1'}
-  # What is in no layer is where TensorFlow puts it.
+  # Ops in no layer of the map are where TensorFlow puts them.
   assert on['net_1/b_1/MatMul'] == on['loss'] == on['batch'] == 'GPU:0'
   assert origin == ('the map of layers (4 ops by layer; 4 variables, slots and '
-                    'updates with what they belong to; 2 in none, which are '
-                    'where TensorFlow puts them)')
+                    'updates with their layers; 2 in no layer of the map, '
+                    'which are where TensorFlow puts them)')
 
 
 def test_a_default_is_for_layers_and_not_for_the_updates_of_others():
@@ -68,14 +68,14 @@ def test_a_default_is_for_layers_and_not_for_the_updates_of_others():
 
 
 def test_the_rest_is_on_the_first_gpu_where_nobody_said_where_it_was():
-  """All of it went to the CPU with the one layer that was named."""
+  """All ops once followed the one layer of the map to the CPU."""
   on, _ = _placed((('b', 'CPU:0'),), _step())
   assert on.pop('net_1/b_1/MatMul') == 'CPU:0'
   assert set(on.values()) == {'GPU:0'}
 
 
 def test_a_pattern_for_layers_does_not_take_the_optimizer_of_others():
-  """'a*' meant Adam's scope, too, and took all variables along."""
+  """The pattern 'a*' also matched Adam's scope, and moved all variables."""
   names = [name.replace('sgd', 'adam') for name in _NAMES]
   names[7] = 'adam/assign'
   names[2], names[3] = 'net_1/b_1/MatMul', 'net_1/a_1/MatMul'
@@ -111,7 +111,7 @@ def test_a_default_is_not_for_sums_of_gradients():
 
 
 def test_a_default_is_for_layers_that_hold_their_weights_themselves():
-  """In a graph with its own costs, the default had no effect."""
+  """In a graph with its own costs, the default once had no effect."""
   graph = graphs.chain(4, names=['a/x', 'b/x', 'c/x', 'd/x'], param_bytes=64)
   on, notes = _placed((('a', 'GPU:0'), ('*', 'GPU:1')), graph)
   assert [on[name] for name in graph.names] == ['GPU:0'] + ['GPU:1'] * 3
@@ -119,7 +119,7 @@ def test_a_default_is_for_layers_that_hold_their_weights_themselves():
 
 
 def test_slots_follow_and_a_learning_rate_draws_no_update():
-  # w -= rate * gradient + slot, as Keras' optimizers spell it out.
+  # The update w -= rate * gradient + slot, as Keras' optimizers compute it.
   graph = graphs.make_graph([(0, 1, 64), (1, 2, 64), (3, 2, 4), (2, 4, 64),
                              (5, 4, 64), (4, 6, 64), (5, 6, 0), (6, 7, 64),
                              (0, 7, 0)], names=[
@@ -132,7 +132,10 @@ def test_slots_follow_and_a_learning_rate_draws_no_update():
 
 
 def test_the_value_of_a_loss_is_where_tensorflow_puts_it():
-  """That of tf_keras went to the CPU, to the targets, and rounded otherwise."""
+  """The loss of tf_keras once followed the targets to the CPU.
+
+  There it rounded differently.
+  """
   names = [
       'w', 'net_1/a_1/MatMul', 'batch', 'mse/SquaredDifference', 'mse/Mean',
       'metric', 'gradient_tape/mse/Mul', 'gradient_tape/net_1/a_1/MatMul',
@@ -150,7 +153,7 @@ def test_the_value_of_a_loss_is_where_tensorflow_puts_it():
 
 
 def test_a_variable_of_a_layer_is_said_to_be_of_it():
-  """Its op has another name, so no layer was said to have it."""
+  """The op has another name, so the reason was once that no layer has it."""
   graph = _step().replace(variables=('net/a/kernel',) + ('',) * 9)
   chosen = planned.place((('a', 'GPU:1'),), problems.make(graph)).chosen
   assert chosen[0] == 'the map of layers has "a" there, which it belongs to'
@@ -159,7 +162,7 @@ def test_a_variable_of_a_layer_is_said_to_be_of_it():
 
 
 def test_a_default_is_no_reason_for_what_follows_a_layer():
-  """Ops that '*' matches had a false reason: they may not be where '*' is."""
+  """The reason was once that the op may not be on the device of '*'."""
   graph = _step().replace(variables=('net/a/kernel',) + ('',) * 9)
   problem = problems.make(graph)
   for default in '*', '':
@@ -184,7 +187,7 @@ def test_where_an_op_may_not_be_is_the_reason():
 
 
 def test_a_layer_that_shares_the_group_of_a_larger_one_has_this_reason():
-  """The reason was that the op may not be on a device that it may have."""
+  """The reason was once that the op may not be on a device that is legal."""
   graph = graphs.make_graph([(0, 1, 64)], 2, names=['a/x', 'b/y'],
                             groups=[0, 0])
   found = planned.place((('a', 'GPU:0'), ('b', 'GPU:1')), problems.make(graph))
@@ -271,12 +274,12 @@ def test_the_same_model_traced_again(tmp_path):
   on, origin = _placed(path, again)
   assert on['net/a/MatMul'] == 'GPU:1' and on['net/b/MatMul'] == 'CPU:0'
   assert on['unknown_3'] == on['assign'] == 'GPU:0'
-  assert '3 ops by name, 6 by name without numbers, 1 beside them' in origin
+  assert '3 ops by name, 6 by name without numbers, 1 not named' in origin
   assert planned.place(path, problems.make(again)).placement.priorities is None
 
 
 def test_the_second_model_of_a_program(tmp_path):
-  """Keras 3 opens the scope of its `net_1` as 'net_1_1'."""
+  """Keras 3 gives the second model, `net_1`, the scope 'net_1_1'."""
   path = _file(tmp_path, _step(), [1, 1, 2, 0, 1, 2, 2, 1, 0, 1])
   on, origin = _placed(
       path, _step(names=[name.replace('net_1', 'net_1_1') for name in _NAMES]))
@@ -288,8 +291,18 @@ def test_the_second_model_of_a_program(tmp_path):
 def test_names_that_mean_several_devices_are_not_guessed(tmp_path):
   graph = graphs.chain(3, names=['d_1/x', 'd_2/x', 'y'], flops=1.)
   path = _file(tmp_path, graph, [1, 2, 2])
-  on, _ = _placed(path, graphs.chain(3, names=['d/x', 'd_2/x', 'y'], flops=1.))
-  assert on == {'d/x': 'GPU:1', 'd_2/x': 'GPU:1', 'y': 'GPU:1'}
+  on, _ = _placed(
+      path, graphs.chain(4, names=['d/x', 'd_2/x', 'y', 'd_3/x'], flops=1.))
+  assert on == {name: 'GPU:1' for name in ('d/x', 'd_2/x', 'y', 'd_3/x')}
+
+
+def test_the_same_model_made_again(tmp_path):
+  """In the second fold of a loop, layers on two devices were not found."""
+  graph = graphs.chain(3, names=['m/d/x', 'm/d_1/x', 'm/y'], flops=1.)
+  path = _file(tmp_path, graph, [1, 2, 0])
+  names = ['m_1/d_2/x', 'm_1/d_3/x', 'm_1/y']
+  on, _ = _placed(path, graphs.chain(3, names=names, flops=1.))
+  assert [*on.values()] == ['GPU:0', 'GPU:1', 'CPU:0']
 
 
 @pytest.mark.parametrize('flops, share, work', [([1, 1, 1, 1], '25%', '25%'),

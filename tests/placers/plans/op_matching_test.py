@@ -1,0 +1,30 @@
+from gdp_grappler.placers.plans import op_matching
+
+_MODEL = {
+    's/dense/MatMul': 'GPU:0', 's/dense_1/MatMul': 'GPU:1',
+    's/dense_1/Add': 'GPU:1', 'gradient_tape/s/dense/MatMul_1': 'GPU:0'
+}
+_AGAIN = [
+    's_1/dense_2/MatMul', 's_1/dense_3/MatMul', 's_1/dense_3/Add',
+    'gradient_tape/s_1/dense_2/MatMul_1'
+]
+
+
+def test_the_same_model_made_again_has_the_same_devices():
+  assert op_matching.candidates(_MODEL, _AGAIN) == [{'GPU:0'}, {'GPU:1'},
+                                                    {'GPU:1'}, {'GPU:0'}]
+
+
+def test_with_another_number_of_siblings_ranks_do_not_count():
+  found = op_matching.candidates(
+      _MODEL, [*_AGAIN, 's_1/dense_4/MatMul', 's_1/dense_4/Add'])
+  # Without numbers all layers are `dense`, and their products are on both
+  # devices. Among the gradients there is still one layer.
+  both = {'GPU:0', 'GPU:1'}
+  assert found == [both, both, {'GPU:1'}, {'GPU:0'}, both, {'GPU:1'}]
+
+
+def test_the_full_name_comes_first():
+  assert op_matching.candidates({'x_1': 'GPU:0', 'x_2': 'GPU:1'},
+                                ['x_2', 'x_3', 'y']) == [{'GPU:1'}, {'GPU:1'},
+                                                         set()]
