@@ -12,7 +12,8 @@ TENSORFLOW := tensorflow>=2.21,<2.22
 TOOLS := $(VENV)/tools/bin
 TOOL_PACKAGES := clang-format==23.1.5 mypy==2.4.1 ruff==0.17.6 yapf==0.43.0 \
     mkdocs-material==9.8.1 mkdocstrings-python==2.0.11
-# Arguments of `make fuzz`; FUZZ_ARGS="--seed=9 --placers=heft" adds others.
+# Number of graphs of `make fuzz`. FUZZ_ARGS, such as "--seed=9
+# --placers=heft", adds other arguments.
 FUZZ_GRAPHS ?= 300
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
@@ -49,7 +50,7 @@ demo: $(VENV)/installed  ## train a policy for InceptionV3 and fit with it
 
 test: $(VENV)/installed  ## run all tests against the installed package
 	@# From tests/, because interpreters that tests start look into the current
-	@# folder first. Files in tests/conftest.py's order: the longest begin.
+	@# folder first. tests/conftest.py orders the files: the longest first.
 	cd tests && ../$(BIN)/python -P -m pytest --numprocesses=auto \
 	    --maxprocesses=4 --dist=loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
@@ -59,20 +60,20 @@ fuzz: $(VENV)/installed  ## random graphs (FUZZ_GRAPHS=300) for every placer, da
 fidelity: $(VENV)/installed  ## price and measure placements: the simulator's error
 	$(BIN)/python -m benchmarks.fidelity $(FIDELITY_ARGS)
 
-pretrain: $(VENV)/installed  ## learn anew which moves of a search pay; a quarter of an hour, goes on
+pretrain: $(VENV)/installed  ## train the move network that ships; a quarter of an hour, can be resumed
 	$(BIN)/gdp_pretrain --model_dir=build/pretrain --config=full $(PRETRAIN_ARGS)
 	cp build/pretrain/weights.npz gdp_grappler/placers/search/moves/shipped_moves.npz
 
-pretrain_policy: $(VENV)/installed  ## learn anew the policy that ships; half an hour, goes on
+pretrain_policy: $(VENV)/installed  ## train the policy that ships; half an hour, can be resumed
 	$(BIN)/gdp_pretrain --network=placer --model_dir=build/placer --config=full $(PRETRAIN_ARGS)
 	for name in policy.json saved_model.pb fingerprint.pb variables; do \
 	    rm -rf placer_model/pretrained/$$name && \
 	    cp -r build/placer/policy/$$name placer_model/pretrained/ || exit 1; done
 
-paper: $(VENV)/installed  ## the papers' tables and figures; a day, goes on
+paper: $(VENV)/installed  ## the papers' tables and figures; a day, can be resumed
 	$(BIN)/python -m benchmarks.paper $(PAPER_ARGS)
 
-gpu: $(VENV)/installed  ## try on a card what cannot be tried without; five minutes, goes on
+gpu: $(VENV)/installed  ## checks that need a card; five minutes, can be resumed
 	$(BIN)/python -m benchmarks.gpu --out_dir=build/gpu $(GPU_ARGS)
 
 format: $(VENV)/tools/installed  ## format all Python and C++
@@ -111,14 +112,14 @@ wheel: dist/built  ## build dist/*.whl for this platform
 
 install: $(VENV)/installed  ## only make .venv with everything in it
 
-clean:  ## remove .venv and whatever was built
+clean:  ## remove .venv and all built files
 	rm -rf $(VENV) build dist demo_output gdp_grappler/lib *.egg-info \
 	    .hypothesis .mypy_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	if command -v bazel > /dev/null; then bazel clean --expunge; fi
 
-# The build reads the installed TensorFlow, so that comes first. Packages of
-# [train] still import pkg_resources, which later releases of setuptools lack.
+# The build reads the installed TensorFlow, so TensorFlow is installed first.
+# Packages of [train] import pkg_resources, which later setuptools lack.
 $(VENV)/tensorflow:
 	@command -v $(PYTHON) > /dev/null || { echo "$(PYTHON) is missing." \
 	    "Install Python 3.11, or run make PYTHON=/path/to/python3.11"; exit 1; }
@@ -132,12 +133,13 @@ dist/built: $(VENV)/tensorflow $(SOURCES)
 	    --wheel-dir dist .
 	@touch $@
 
-# Installs the wheel that users get. The second line replaces an installed wheel
-# of the same version.
+# Installs the wheel that users get. Without --force-reinstall pip would keep an
+# older wheel of the same version.
 $(VENV)/installed: dist/built
 	$(PIP) --no-build-isolation "$$(ls dist/*.whl)[train,bench,report,completion,dev]"
 	$(PIP) --no-deps --force-reinstall dist/*.whl
-	@# pip would do so on one core. Some files of packages are no Python.
+	@# pip would compile on one core. Some .py files of packages do not compile,
+	@# so errors are ignored.
 	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@touch $@
 
@@ -146,7 +148,7 @@ $(VENV)/tools/installed: Makefile | $(VENV)/tensorflow
 	$(TOOLS)/python -m pip install --quiet $(TOOL_PACKAGES)
 	@touch $@
 
-# All files would take a minute, so only files that changed are formatted.
+# Checking all files would take a minute, so only changed files are checked.
 $(VENV)/tools/formatted: $(VENV)/tools/installed pyproject.toml $(PYTHON_FILES)
 	@$(call yapf,$(if $(filter-out %.py,$?),$(PYTHON_FILES),$?),--diff) \
 	    || { echo "Run make format."; exit 1; }

@@ -44,7 +44,7 @@ _VERSION = re.search(r"^__version__ = '(.+)'$",
                      re.MULTILINE).group(1)
 
 _METIS = ['pymetis==2025.2.2']
-# HiGHS 1.16 writes its banner to stdout before it can be told not to.
+# HiGHS 1.16 prints a banner before an option can switch the banner off.
 _BASELINES = [
     *_METIS, 'scotchpy64==1.0.2', 'mtkahypar==1.7.post1', 'highspy>=1.15,<1.16'
 ]
@@ -235,8 +235,7 @@ class Build(build.build):
 class BdistWheel(bdist_wheel.bdist_wheel):
   """A wheel for any Python 3 on this platform: ctypes, no extension module.
 
-  Tagged by the oldest distributions whose libraries it finds; TensorFlow, which
-  it is loaded beside, asks for less.
+  The tag names the oldest glibc with which the native libraries load.
   """
 
   def get_tag(self):

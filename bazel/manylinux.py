@@ -1,8 +1,4 @@
-"""The platform tag that libraries deserve, by the symbols they need (PEP 600).
-
-Release of glibc -> the newest symbols of libstdc++ that its distributions have,
-as auditwheel's policies say.
-"""
+"""Finds the platform tag of libraries by the symbols they need (PEP 600)."""
 
 from __future__ import annotations
 
@@ -11,6 +7,8 @@ import re
 import subprocess
 from typing import Iterable
 
+# Release of glibc -> the newest symbols of libstdc++ in distributions with this
+# glibc, according to auditwheel's policies.
 _POLICIES = {
     (2, 28): {'GLIBCXX': (3, 4, 24), 'CXXABI': (1, 3, 11)},
     (2, 31): {'GLIBCXX': (3, 4, 28), 'CXXABI': (1, 3, 12)},
@@ -43,7 +41,7 @@ def platform(libraries: Iterable[pathlib.Path], machine: str) -> str | None:
 
 
 def newest(symbols: str) -> dict[str, Version]:
-  """The newest version of each library in a table of symbols."""
+  """Returns the newest version of each library in a table of symbols."""
   result: dict[str, Version] = {}
   for name, text in _SYMBOL.findall(symbols):
     version = tuple(map(int, text.split('.')))

@@ -4,7 +4,7 @@ def pytest_suite(name, paths):
     """Runs tests with pytest, without those marked e2e, in one process.
 
     Args:
-      name: Of the target.
+      name: Name of the target.
       paths: Folders and files below tests/.
     """
     sources = [

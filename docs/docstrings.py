@@ -1,4 +1,4 @@
-"""Examples in docstrings, which are indented by two, as code."""
+"""Shows examples in docstrings, which are indented by two spaces, as code."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 
 import griffe
 
-# Indented lines after an empty one; a section's are right below its head.
+# Indented lines after an empty line. Lines of a section such as "Args:" follow
+# its head at once, so they do not match.
 _EXAMPLE = re.compile(r'(?<=\n\n)(?: {2}.*\n?)+')
 
 
 class Examples(griffe.Extension):
-  """Fences them."""
+  """Puts examples into fenced blocks of code."""
 
   def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
-    """Called for everything that has been read."""
+    """Changes the docstring of an object; griffe calls this for each object."""
     if obj.docstring is not None:
       head, section, rest = re.split(r'(\n\n(?=\w+:\n)|\Z)',
                                      obj.docstring.value, maxsplit=1)

@@ -8,13 +8,14 @@ from typing import Any
 
 from mkdocs import exceptions
 
-# What a browser fetches by itself; links that a reader clicks may lead away.
+# HTML that makes a browser load something from a network. Links that a reader
+# clicks are allowed.
 _FETCHED = re.compile(
     r'<(?:script|img|iframe|source)\b[^>]*\bsrc="?(?:https?:)?//'
     r'|<link\b(?=[^>]*\brel="?(?:stylesheet|preconnect|icon))'
     r'[^>]*\bhref="?(?:https?:)?//', re.IGNORECASE)
 
-# Their tables need the room of a list of headings.
+# Folders of pages without a list of headings, because tables need its room.
 _WIDE = ('results/', 'notebooks/')
 
 
@@ -32,11 +33,15 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
 
 
 def on_post_build(config: Any) -> None:
-  """Raises an error where a page would load something from a network."""
+  """Checks that no page loads something from a network.
+
+  Raises:
+    PluginError: some pages do.
+  """
   folder = pathlib.Path(config['site_dir'])
   online = [
       str(page.relative_to(folder)) for page in sorted(folder.rglob('*.html'))
       if _FETCHED.search(page.read_text(encoding='utf-8'))
   ]
   if online:
-    raise exceptions.PluginError(f'These pages are not offline: {online}')
+    raise exceptions.PluginError(f'These pages need a network: {online}')

@@ -1,4 +1,4 @@
-"""Notebooks as pages of the site: their text, code, and what was said to it."""
+"""Makes pages of the site from notebooks, with text, code and output."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _SUFFIX = '.ipynb'
 
 
 class _Notebook(files_lib.File):
-  """A file that becomes a page though it is not Markdown."""
+  """A notebook that becomes a page, although it is not Markdown."""
 
   def is_documentation_page(self) -> bool:
     return True
 
 
 def on_files(files: Any, config: Any) -> Any:
-  """Has every notebook take part as a page, to which others may link."""
+  """Makes each notebook a page, to which other pages may link."""
   for file in list(files):
     if file.src_uri.endswith(_SUFFIX):
       files.remove(file)
@@ -31,7 +31,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_read_source(page: Any, config: Any) -> str | None:
-  """The Markdown of a notebook; None for what is Markdown already."""
+  """Returns the Markdown of a notebook; None for other pages."""
   del config
   if not isinstance(page.file, _Notebook):
     return None
@@ -40,7 +40,7 @@ def on_page_read_source(page: Any, config: Any) -> str | None:
 
 
 def markdown(notebook: dict[str, Any]) -> str:
-  """A notebook of nbformat 4 as a page."""
+  """Returns a notebook of nbformat 4 as Markdown."""
   return '\n\n'.join(part for cell in notebook['cells'] for part in _cell(cell))
 
 
@@ -56,7 +56,7 @@ def _output(output: dict[str, Any]) -> str:
     return _fenced(''.join(output['text']), 'text')
   data = output['data']
   if 'text/html' in data:
-    # An empty line would end the element.
+    # In Markdown an empty line would end the HTML.
     html = re.sub(r'\n\s*\n', '\n', ''.join(data['text/html']))
     return f'<div class="notebook-output">{html}</div>'
   return _fenced(''.join(data['text/plain']), 'text')

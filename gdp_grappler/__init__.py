@@ -1,9 +1,9 @@
 """Places every op of a TensorFlow graph on the right device.
 
 Belongs here: everything that is needed to place a graph in a user's program.
-It depends only on the standard library, numpy, TensorFlow and its packages
-(absl, protobuf, wrapt), and rich. Does not belong here: the training of
-networks (`placer_model`).
+The package needs only the standard library, numpy, TensorFlow and its packages
+(absl, protobuf, wrapt), and rich. Other libraries are optional (`extras`). Does
+not belong here: the training of networks (`placer_model`).
 
 `import tensorflow` imports this package in every program. So each public name
 is loaded when it is first used.

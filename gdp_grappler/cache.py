@@ -22,8 +22,8 @@ from gdp_grappler import files
 _HALF_WRITTEN_S = 24 * 60 * 60
 
 Tell = Callable[[str], None]
-_MEND = (f'Mend that, or let {environment.CACHE_DIR} name another place for '
-         'all that is kept.')
+_MEND = (f'Solve this problem, or set {environment.CACHE_DIR} to another '
+         'folder.')
 
 
 def path(*parts: str,
@@ -104,7 +104,7 @@ def make_room(folder: pathlib.Path, most_entries: int, most_bytes: int,
       found_files = [(entry.stat(follow_symlinks=False), entry)
                      for entry in found if entry.is_file(follow_symlinks=False)]
   except OSError:
-    return  # Another process is making room.
+    return  # The folder is missing, or another process has removed files.
   oldest = time.time() - _HALF_WRITTEN_S
   for status, entry in found_files:
     if _is_half_written(entry.name) and status.st_mtime < oldest:

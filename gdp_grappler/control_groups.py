@@ -29,6 +29,7 @@ def folders(controller: str) -> Iterator[pathlib.Path]:
       root = _ROOT / controller
     else:
       continue
-    # In a container the path may be that outside of the container.
+    # In a container, /proc may show the path outside of it. That group does not
+    # exist here, but some of the groups around it do.
     group = root / path.strip('/')
     yield from (group, *group.parents[:len(group.parts) - len(root.parts)])

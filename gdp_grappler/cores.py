@@ -15,7 +15,7 @@ _share = math.inf
 def own() -> int:
   """Returns the number of cores that this process may use.
 
-  Limits by `taskset`, by the CPU quota of a container and by `keep_to` count.
+  `taskset`, the CPU quota of a container and `keep_to` limit this number.
   """
   try:
     allowed = len(os.sched_getaffinity(0))
@@ -33,7 +33,7 @@ def keep_to(count: int) -> None:
 
 @functools.cache
 def _quota() -> float:
-  """Returns the cores of the smallest quota of this process, maybe infinite."""
+  """Returns the smallest quota of this process, in cores; infinite for none."""
   return min(map(_cores_of, control_groups.folders('cpu')), default=math.inf)
 
 

@@ -13,14 +13,14 @@ from typing import Callable, Iterator
 def still() -> float:
   """A clock that stands still.
 
-  Work under this clock has to end after a number of steps.
+  No deadline of this clock passes, so work has to end after a number of steps.
   """
   return 0.
 
 
 @dataclasses.dataclass(frozen=True)
 class Deadline:
-  """A moment until which work has to be done.
+  """The moment at which work has to end.
 
   Attributes:
     at_s: The moment, in seconds of `clock`; infinite if there is no deadline.

@@ -17,7 +17,7 @@ SPLIT = 'GDP_SPLIT'
 CAPTURE_DIR = 'GDP_CAPTURE_DIR'
 # Folder of the cache: decisions, profiles, measurements and workloads.
 CACHE_DIR = 'GDP_CACHE_DIR'
-# Folder of the policy that the placer "gdp" loads.
+# Folder of a network that `gdp_train` wrote. It replaces the shipped network.
 POLICY = 'GDP_POLICY'
 # '1' keeps the plugin out; read by plugin/loader.c.
 DISABLE = 'GDP_DISABLE'
@@ -26,8 +26,8 @@ DISABLE = 'GDP_DISABLE'
 LOG_LEVEL = 'TF_CPP_MIN_LOG_LEVEL'
 QUIETEST = '3'  # Value of `LOG_LEVEL`: only fatal errors.
 LEGACY_KERAS = 'TF_USE_LEGACY_KERAS'
-# The user's values: `placer_model` and the program gdp change the variables
-# after they have loaded this module.
+# The user's values. They are read here, because `placer_model` and the program
+# gdp load this module first and then change the variables.
 _USERS_KERAS = os.environ.get(LEGACY_KERAS, '')
 _USERS_DISABLE = os.environ.get(DISABLE, '')
 
@@ -58,7 +58,7 @@ def is_disabled() -> bool:
 
 
 def policy_folder() -> str:
-  """Returns the folder of the policy; '' for the policy of the package."""
+  """Returns the folder of the user's network; '' for the shipped network."""
   return os.environ.get(POLICY, '')
 
 

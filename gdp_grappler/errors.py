@@ -11,8 +11,8 @@ _LONGEST = 2000  # Characters of a message. It stays readable in a log.
 def one_line(message: object, longest: int = _LONGEST) -> str:
   """Returns an error or a notice as one line that is safe to print.
 
-  A message may contain names from other people's files. They may have line
-  breaks, control characters for the terminal, or megabytes.
+  A message may contain names from other people's files. Such a name may have
+  line breaks and control characters for the terminal, or be megabytes long.
 
   Args:
     message: A text or an exception.
@@ -27,7 +27,7 @@ def one_line(message: object, longest: int = _LONGEST) -> str:
 
 
 def first_line(error: BaseException) -> str:
-  """Returns the first line of an error, or its type if it has no text."""
+  """Returns an error's first line without its full stop; else its type."""
   text = str(getattr(error, 'message', None) or error).strip()
   if not text:
     return type(error).__name__
@@ -42,7 +42,7 @@ def described(error: BaseException, longest: int = _LONGEST) -> str:
 
 
 def printable(text: object) -> str:
-  """Returns text with each control character for the terminal as '?'."""
+  """Returns text with '?' for each unprintable character but line breaks."""
   text = str(text)
   if text.isprintable():
     return text

@@ -97,7 +97,7 @@ def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_more_than(file: IO[bytes] | gzip.GzipFile, most_bytes: int,
                   path: str | os.PathLike[str]) -> bytes:
-  """Reads a whole file; its size in advance may have been wrong."""
+  """Reads a whole file, and checks its size, which is unknown or may grow."""
   parts, left = [], most_bytes
   while part := file.read(_PART_BYTES):
     parts.append(part)
@@ -184,7 +184,8 @@ def _is_read_only(path: str | os.PathLike[str],
                   status: os.stat_result | None) -> bool:
   """Whether a user has protected a file from being written.
 
-  A rename would replace such a file, and root may write to it.
+  A rename would replace a protected file. For root, `os.access` allows writing
+  to every file, so the mode of the file counts, too.
 
   Args:
     path: The file.
@@ -219,7 +220,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str,
     data = data.encode(errors='backslashreplace')
   try:
     status = _status(path)
-    # A device or a pipe takes the data. A rename would remove it.
+    # Data go into a device or a pipe, because a rename would remove these.
     if (status and not stat.S_ISREG(status.st_mode) and _is_taken(path, data)):
       return
     if not private and _is_read_only(path, status):

@@ -57,7 +57,7 @@ class _Inherited:
     return result if instance is None else types.MethodType(result, instance)
 
 
-# Notebooks define classes again and again. So the cache is bounded.
+# The cache is bounded, because notebooks define classes again and again.
 @functools.lru_cache(maxsize=128)
 def _wrapped(stock: Callable[..., Any], wrapper: Callable[..., Any]) -> Any:
   """Returns a method that calls the wrapper with the former method."""
@@ -68,7 +68,7 @@ def _wrapped(stock: Callable[..., Any], wrapper: Callable[..., Any]) -> Any:
   result: Any = functools.wraps(stock)(wrapped)
   # tf_keras reads parameters by `getfullargspec`, which ignores `__wrapped__`.
   result.__signature__ = inspect.signature(stock)
-  # A mock has each attribute that is asked for.
+  # `getattr(stock, _WRAPPERS)` of a mock would return another mock.
   known = getattr(stock, '__dict__', {}).get(_WRAPPERS, ())
   wrappers = (*known, _name(wrapper))
   setattr(result, _WRAPPERS, wrappers)

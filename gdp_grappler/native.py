@@ -73,13 +73,13 @@ def declare(library: ctypes.CDLL,
     function.restype, function.argtypes = result, arguments
 
 
-# Make arrays of a type of C, with their elements one after the other.
+# Functions that make contiguous arrays of a C type.
 i32, i64, f64, u8 = (functools.partial(np.ascontiguousarray, dtype=dtype)
                      for dtype in (np.int32, np.int64, np.float64, np.uint8))
 
 
 def struct(**fields: int | float | np.ndarray | None) -> ctypes.Structure:
-  """A C struct; its arrays live as long as the struct.
+  """Returns a C struct, which keeps its arrays alive.
 
   Args:
     **fields: In the order of the struct: an int for `int32_t`, a float for
@@ -95,7 +95,7 @@ def struct(**fields: int | float | np.ndarray | None) -> ctypes.Structure:
 
 def _member(
     value: int | float | np.ndarray | None) -> tuple[Any, int | float | None]:
-  """The type of C of a field, and what the struct holds."""
+  """Returns the C type of a field, and its value: an array's address."""
   if value is None:
     return ctypes.c_void_p, None
   if isinstance(value, np.ndarray):

@@ -1,9 +1,10 @@
-// Products of small matrices, in the thread that asks.
+// Products of small matrices, computed in the caller's thread.
 
 #include <algorithm>
 #include <cstdint>
 
-// A version of a function for each of these processors; the loader chooses.
+// Compiles a function once for each of these processors. The dynamic loader
+// chooses the version for the processor at hand.
 #if defined(__x86_64__) && defined(__linux__)
 #define GDP_EACH_PROCESSOR \
   __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -13,8 +14,7 @@
 
 namespace {
 
-// Each sum is made in the order of `inner`, so that all processors have equal
-// results.
+// Adds in the order of `inner` on all processors, so that results are equal.
 template <typename T>
 inline __attribute__((always_inline)) void Multiply(int64_t rows, int64_t inner,
                                                     int64_t columns,

@@ -1,4 +1,4 @@
-"""Products of matrices in the thread that asks.
+"""Matrix products that are computed in the caller's thread.
 
 `numpy.matmul` calls a BLAS library, which shares out all but the smallest
 products among the cores. After a product, the threads of OpenBLAS wait for the
@@ -18,15 +18,15 @@ from gdp_grappler import native
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-  """The matrix product [A, C] of two matrices, or [A] of a matrix and a vector.
+  """Returns a matrix product: [A, C] of two matrices, [A] for a vector `b`.
 
   Args:
     a: float [A, B].
     b: float [B, C] or [B].
 
   Returns:
-    float32 if both arguments are, else float64. The sums are made in the order
-    of `B`, on every processor.
+    float32 if both arguments are, else float64. All processors add in the order
+    of `B`, so they have equal results.
 
   Raises:
     ValueError: the shapes do not match.

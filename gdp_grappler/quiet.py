@@ -13,9 +13,9 @@ from typing import Iterator
 def stderr_held() -> Iterator[None]:
   """Hides standard error in the context, and shows it only after an error.
 
-  Ctrl-C is no error.
+  Ctrl-C does not count as an error.
 
-  TensorFlow prints notes at its start before its log level is known. Native
+  At its start TensorFlow prints notes before it reads its log level. Native
   code prints them, so the file descriptor itself has to be replaced.
   """
   _flush()
@@ -33,7 +33,7 @@ def stderr_held() -> Iterator[None]:
       raise
     except BaseException:
       held.seek(0)
-      # Nobody may read standard error.
+      # Standard error may be a pipe without a reader.
       with contextlib.suppress(OSError):
         os.write(real, held.read())
       raise

@@ -25,7 +25,7 @@ struct Rows {
     for (int32_t i = 0; i < n; ++i) values[next[row(i)]++] = value(i);
   }
 
-  // The same, for the values `entries` of the rows `rows`.
+  // Sorts `entries` by their rows: rows[i] is the row of entries[i].
   void Fill(int32_t num_rows, const std::vector<int32_t>& rows,
             const std::vector<int32_t>& entries) {
     Fill(

@@ -41,7 +41,7 @@ class Format:
     return {'format': self.name, 'version': self.version}
 
   def to_text(self, fields: Mapping[str, Any]) -> str:
-    """Returns fields, which include those of `head`, as one line of a file."""
+    """Returns the text of a file: fields, `head` included, and their digest."""
     return json.dumps(digests.sealed(fields)) + '\n'
 
   def read(self, path: str | os.PathLike[str]) -> bytes:

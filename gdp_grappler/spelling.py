@@ -86,9 +86,9 @@ def argument(name: str, value: Any = None) -> str:
 
 
 def with_end(message: str) -> str:
-  """Returns a message that a command ends with 'Nothing was written.'.
+  """Returns a message, with 'Nothing was written.' at its end in a command.
 
-  In Python nothing would have been written anyway.
+  A user of the Python API does not expect a file, so there the end is missing.
 
   Args:
     message: Message of an error before the result of a command is written.

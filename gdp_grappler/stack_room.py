@@ -30,7 +30,7 @@ def call(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     **kwargs: Arguments of the function by name.
 
   Returns:
-    What the function returns.
+    The result of the function.
   """
   return _with_large_frame(function, args, kwargs)
 
@@ -40,6 +40,6 @@ def _call(function: Callable[..., _T], args: tuple[object, ...],
   return function(*args, **kwargs)
 
 
-# The same function with a frame that fits into no usual chunk.
+# `_call` with a frame that is too large for a usual chunk.
 _with_large_frame = types.FunctionType(
     _call.__code__.replace(co_stacksize=_SLOTS), globals(), _call.__name__)

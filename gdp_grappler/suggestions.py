@@ -51,7 +51,8 @@ def unknown(kind: str, name: str, known: Collection[str], listed: str = '',
     kind: Kind of the named thing, such as 'placer'.
     name: The user's name.
     known: The known names.
-    listed: Command that lists the known names, such as 'gdp place --help'.
+    listed: Command that lists the known names, such as 'gdp place --help'. If
+      it is '', the message lists all names.
     meant: Name to compare with the known names; by default `name`.
     most: Largest number of suggested names.
 

@@ -105,14 +105,14 @@ def _colocate_vars_with(stock: Any, self: Any, *args: Any,
 
 def _wrap_keras(name: str, module: Any) -> None:
   cls = getattr(module, name, None)
-  # Keras has releases of its own, and the names are private.
+  # A later Keras may lack these private names.
   if hasattr(cls, '_initialize'):
     method_wrapping.wrap(cls, '_initialize', _initialize)
 
 
 def _initialize(stock: Any, self: Any, *args: Any, **kwargs: Any) -> None:
   stock(self, *args, **kwargs)
-  # A program may give a variable that has no attributes of its own.
+  # `_value` may be the program's own variable, which may take no attributes.
   with contextlib.suppress(AttributeError):
     setattr(self._value, _PATH, self.path)
 

@@ -1,4 +1,4 @@
-// Work on many equal items, divided among threads.
+// Divides work on many items of one kind among threads.
 
 #ifndef GDP_GRAPPLER_WORKERS_H_
 #define GDP_GRAPPLER_WORKERS_H_
@@ -18,7 +18,7 @@ class Numbers {
  public:
   explicit Numbers(int64_t count) : count_(count) {}
 
-  // False if there is none left.
+  // Returns false if no number is left.
   bool Next(int64_t* number) { return (*number = next_++) < count_; }
 
  private:
@@ -26,9 +26,9 @@ class Numbers {
   std::atomic<int64_t> next_{0};
 };
 
-// Calls `work(worker, numbers)` in up to `threads` threads at once, the
-// caller's among them; workers have numbers from 0. Each worker takes numbers
-// until none is left. Returns false if a worker had no memory.
+// Calls `work(worker, &numbers)` at the same time in up to `threads` threads,
+// the caller's included. `worker` is the index of the thread, from 0. Each call
+// takes numbers until none is left. Returns false if memory ran out in a call.
 template <typename Work>
 bool ShareOut(int64_t count, int64_t threads, const Work& work) {
   Numbers numbers(count);

@@ -11,8 +11,9 @@ import gc
 import os
 import signal
 
-# Keras is chosen below, in a process that starts this one as well; that is not
-# the user's choice, for which this module looks when it is imported.
+# `environment` records the user's choice of Keras when it is imported. This
+# module sets the same variable below, and a process of tests may have set it
+# for this one. Neither is the user's choice.
 os.environ.pop('TF_USE_LEGACY_KERAS', None)
 import gdp_grappler.environment  # noqa: F401
 from helpers import fresh
@@ -22,7 +23,7 @@ from helpers import warm
 # this setting, but some tests interrupt their child processes by SIGINT.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Imports make no garbage. Without the collector they take a fifth less time.
+# Imports make no garbage. With fewer collections they take a fifth less time.
 gc.set_threshold(100_000)
 
 for _name in filter(fresh.steers, list(os.environ)):

@@ -32,7 +32,7 @@ class Comparison:
 
   Attributes:
     placed: Placed step of each placer, by the name of the placer. Steps that
-      fit come first, then the shorter ones.
+      fit the memories come first, and shorter steps before longer ones.
     failures: Why a placer has no placed step, by the name of the placer.
   """
 

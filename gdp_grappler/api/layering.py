@@ -205,7 +205,7 @@ class Layering:
     found = layer_map.match(parts, part_names.of(graph)).patterns
     for number, part in enumerate(parts):
       ops = np.flatnonzero(found == number)
-      if ops.size:  # No op has the name of a layer outside of the model.
+      if ops.size:  # A part whose layer is outside of the model has no ops.
         device = self._most(ops, self._rounds[ops].sum(axis=0))
         table = tables.setdefault(part.rpartition(choice.PART)[0], {})
         table[part] = self._labels[device]

@@ -70,7 +70,7 @@ def read(
     graph: A Keras model (Keras 3 or tf_keras), a Python function that makes
       one, a `tf.function`, a concrete function, or a `tf.Graph`.
     batch_size: Size of the dimensions that a Keras model leaves open. For other
-      graphs only a line names it.
+      graphs, a line says that this size is assumed.
     signature: Arguments of a `tf.function`, such as tensor specs, in order or
       by name. For a Keras model a batch like `data`, or its inputs by name.
     tell: Called with a line for each assumption.

@@ -109,7 +109,7 @@ class PlacedStep:
 
   @functools.cached_property
   def one_device(self) -> placement_lib.Placement:
-    """The best on one device. A CPU counts only if no op needs a GPU."""
+    """The best placement on one device; a CPU only if no op needs a GPU."""
     graph = (self.graph if self.alone_rounds else self.graph.replace(
         may_round=False))
     problem = placer_lib.Problem(graph, self.step.cluster, self.simulator)
@@ -140,7 +140,7 @@ class PlacedStep:
 
   @property
   def speedup(self) -> float:
-    """Step on the best device over this step; infinite if none has room."""
+    """How many times as fast as on `one_device`; infinite if no device fits."""
     alone, own_s = self.on_one_device, self.step_time_s
     if alone.valid and alone.step_time_s == own_s:
       return 1.  # Steps of a graph without costs take 0 seconds.

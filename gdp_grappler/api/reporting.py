@@ -85,7 +85,8 @@ def _check_same_step(plans: Sequence[placed_step.PlacedStep]) -> None:
   }
   if len(kinds) > 1:
     raise errors.PlanError('The plans of a report are of one graph on one '
-                           'cluster; these are of several. Report them apart.')
+                           'cluster; these plans are of several graphs or '
+                           'clusters. Write a report for each of them.')
 
 
 def _on_one_device(plan: placed_step.PlacedStep) -> page_data.PageRun:

@@ -25,7 +25,7 @@ def listener(tell: Tell | None, verbose: Any) -> Iterator[Tell]:
   Args:
     tell: Function that gets lines about assumptions; None for standard error.
     verbose: True or 1 shows all, False or 0 shows nothing, as in Keras. `AUTO`
-      shows progress on a terminal and in a notebook, and always assumptions.
+      always shows assumptions, and progress on a terminal or in a notebook.
 
   Yields:
     The function that gets lines about assumptions.

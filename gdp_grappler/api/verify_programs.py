@@ -15,7 +15,8 @@ from tensorflow.python.eager import context
 
 from gdp_grappler.plugin import switch
 
-_STEPS = 4  # Steps of a program. Losses of a few steps show a wrong update.
+# Steps of a program, or epochs of its `fit`. A few losses show a wrong update.
+_STEPS = 4
 # The placer spreads ops over all devices, even if that is slower.
 _SPREAD = {'placer': 'random', 'keep_best': False, 'min_ops': 4}
 # Memory of each half of a card, for the small programs and for libraries.

@@ -85,7 +85,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     progress.say(f'gdp: error: {error}')
     return 2
   except OSError as error:
-    starting.flush(sys.stdout)  # It would fail again at exit.
+    starting.flush(sys.stdout)  # Else Python would fail again at exit.
     where = error.filename or 'input or output'
     progress.say(f'gdp: error: {where}: {error.strerror or error}.')
     return 2
@@ -108,7 +108,7 @@ def _check_words(known: argparse.ArgumentParser,
   flags = [f for f in commands[command]._option_string_actions if f[:2] == '--']
   for word in itertools.takewhile(lambda word: word != '--', typed):
     flag = word.partition('=')[0]
-    # The beginning of a flag is one, too.
+    # The beginning of a flag is valid, too.
     if flag[:2] == '--' and not any(f.startswith(flag) for f in flags):
       near = suggestions.did_you_mean(flag, flags)
       known.exit(

@@ -65,7 +65,7 @@ def prepare_streams() -> None:
 
   A stream that the caller has closed is opened, and drops all text. A name in
   the output may have characters that the encoding of a stream lacks. They are
-  written as Python's escapes, unless the stream has another way already.
+  written as Python's escapes, unless the stream has an error handler already.
   """
   for name in ('stdout', 'stderr'):
     stream = getattr(sys, name)
@@ -76,7 +76,7 @@ def prepare_streams() -> None:
 
 
 def flush(stream: TextIO, failure: type[OSError] = OSError) -> None:
-  """Writes what a stream holds, or drops it after a failure; see `drop`.
+  """Writes the text in a stream's buffer; after a failure drops it (`drop`).
 
   Args:
     stream: Standard output or standard error.

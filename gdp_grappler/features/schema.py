@@ -1,7 +1,7 @@
 """Names of the features, and their fingerprint.
 
-A policy carries the fingerprint of the schema it was trained with. After a
-change of these lists, old policies refuse to load instead of misreading
+A policy has the fingerprint of the schema that it was trained with. After a
+change of these lists, old policies are refused, because they would misread
 columns.
 """
 
@@ -17,11 +17,11 @@ import numpy as np
 # block, or -1 if the unit has no position. So if devices have equal amounts of
 # consecutive work, their intervals of this feature are equally long.
 PLACE_FEATURES = (
-    'layer_place',  # layer, a coordinate of `structure.coordinates`
-    'segment_place',  # segment, likewise
-    'branch_place',  # branch, likewise
-    'variable_place',  # variable, likewise
-    'repetition_place',  # repetition, likewise
+    'layer_place',  # coordinate `layer` of `structure.coordinates`
+    'segment_place',  # coordinate `segment`
+    'branch_place',  # coordinate `branch`
+    'variable_place',  # coordinate `variable`
+    'repetition_place',  # coordinate `repetition`
     'order_place',  # number in topological order
     'depth_place',  # longest path to a source or to a sink: the shorter one
 )

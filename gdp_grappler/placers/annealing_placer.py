@@ -32,8 +32,8 @@ class AnnealingPlacer:
   The starts are placements of other placers, placements of all groups on one
   device, and placements with one block of the topological order on each
   accelerator. During the search a placement that overflows a memory has a
-  penalty. If the search has priced a placement that fits, the result fits. Ops
-  run first in, first out, even if a start has priorities.
+  penalty. If the search has priced a placement that fits, the result fits. The
+  search ignores priorities of its starts.
 
   If control edges may be added and pay (`Problem.orders_pay`), there are two
   annealings. In one, ops run first in, first out. In the other, ops run in the

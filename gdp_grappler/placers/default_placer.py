@@ -39,8 +39,9 @@ ONE_DEVICE = annealing_placer.ONE_DEVICE
 POLICY = 'policy'
 MOVES = 'gdp_policy'
 REFINED = 'refined'
-# The anchors: placers whose placements are starts of the search. Each of them
-# has the best start of some graph. Single devices and blocks are always starts.
+# The anchors: placers whose placements are starts of the search. Each anchor
+# has the best start of some graph. Other starts are single devices and, if time
+# is left, blocks of the topological order.
 ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
            'm_etf', 'heft')
 # Anchors that propose few placements. They run before `gdp_policy`.
@@ -53,8 +54,8 @@ _BEFORE_MOVES_IN_ORDER = 'structured', 'metis'
 # Anchors that do not run after `gdp_policy`, which makes similar placements,
 # unless a fast placement exceeds a memory.
 _LIKE_MOVES = 'm_sct', 'm_etf', 'heft'
-# Further such anchors if there is a coarse graph. Its search finds placements
-# as good as theirs.
+# Further anchors that do not run after `gdp_policy` if there is a coarse graph.
+# The search of the coarse graph finds placements as good as theirs.
 _LIKE_COARSE = ('metis',)
 # Placers that may have nothing to propose, because there is no expert, no
 # repeated structure or only one host.
@@ -86,7 +87,7 @@ class DefaultPlacer:
         prices. If not, the search prices all moves that it draws.
 
     Raises:
-      PolicyMismatchError: the folder has no such policy.
+      PolicyMismatchError: the folder has no network that this version can use.
     """
     self._network = named_policy.read(policy)
     self._policy, self._anchors = policy, tuple(anchors)

@@ -97,6 +97,9 @@ class GroupGraph:
   def with_pins(self, keep: np.ndarray) -> GroupGraph:
     """The same vertices, but nets with only some of them.
 
+    If a net loses its producer, its first consumer takes the producer's place.
+    Nets with one vertex are left out.
+
     Args:
       keep: bool [V], vertices that stay in nets.
     """

@@ -22,7 +22,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 
 if TYPE_CHECKING:
-  # The module needs TensorFlow; a graph with costs of its own does not.
+  # The import needs TensorFlow. A graph of costs alone works without it.
   from gdp_grappler.graph import source_graph
 
 # Function of a graph, a cluster and seconds of ops, float [N, D]. Returns the

@@ -10,7 +10,7 @@ import contextlib
 import threading
 from typing import Any, Iterator
 
-# The largest depth of nested data sets that is searched.
+# The largest depth of nested datasets that is searched.
 _MOST_LAYERS = 100
 
 _lock = threading.Lock()
@@ -65,7 +65,7 @@ def size_of(data: Any) -> int | None:
 
 
 def _leading(structure: Any) -> int | None:
-  """The first dimension of the first tensor that has one."""
+  """Returns the first dimension of the first tensor that is no scalar."""
   from tensorflow import nest
   for part in nest.flatten(structure):
     shape = getattr(part, 'shape', None)
@@ -79,7 +79,7 @@ def _leading(structure: Any) -> int | None:
 
 
 def _of_pipeline(dataset: Any) -> int | None:
-  """Returns the constant size in the last `batch` of a data set, or None."""
+  """Returns the constant size in the last `batch` of a dataset, or None."""
   from tensorflow.python.framework import tensor_util
   for _ in range(_MOST_LAYERS):
     size = getattr(dataset, '_batch_size', None)

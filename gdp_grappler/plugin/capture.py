@@ -23,7 +23,7 @@ def write(source: source_graph.SourceGraph, fingerprint: str, directory: str,
     source: The graph, with a readable name.
     fingerprint: Fingerprint of the graph, in hex digits.
     directory: Folder of the file. It is made if it does not exist.
-    call: Call in which the graph runs. Steps of Keras get its name.
+    call: Call in which the graph runs. A step of Keras gets the call's name.
 
   Returns:
     The file, for example 'fit_of_sequential_11234_0f3a9c.pb': name, number
@@ -50,8 +50,8 @@ def readable_name(graph_id: str, graph_def: graph_pb2.GraphDef) -> str:
 
   Args:
     graph_id: The runtime's name of the graph.
-    graph_def: The graph. Its nodes have the names of the functions from which
-      they were inlined.
+    graph_def: The graph. The debug information of a node names the function
+      from which the node was inlined.
 
   Returns:
     The name of the function that the program called, without TensorFlow's

@@ -56,19 +56,20 @@ class RunningCall:
 # Keras 3's names of the functions that do the steps of a call.
 _OWN_STEP = (r'_?(?:one_step|multi_step|step)_on_(?:data|iterator)'
              r'(?:_distributed)?')
-# The same with tf_keras' names, which a user's functions may have, too.
+# These names and those of tf_keras. A function of the user may also have a name
+# of the second kind.
 _STEP = rf'{_OWN_STEP}|(?:train|test|predict|step)_function|run_step'
-# Names of functions in graphs: TensorFlow adds a prefix and a number. If a
-# function computes gradients, TensorFlow has added `_BACKWARD` and a number to
-# the name before.
+# The name of a function in a graph: TensorFlow adds a prefix and a number. If
+# the function computes gradients, TensorFlow has added `_BACKWARD` and another
+# number to the name before.
 _DECORATED = re.compile(r'__(?:inference|forward)_(.+)_\d+')
 # Names of functions that TensorFlow and Keras wrote, and descriptions of them
 # for users. `{0}` is the group of the pattern.
 _TITLES = (
     (_OWN_STEP, 'step of a Keras model'),
     ('initialize_variables', 'initial values of variables'),
-    # TensorFlow's functions that write and read the weights of a SavedModel. It
-    # also runs them when it loads one.
+    # TensorFlow's functions that write and read the weights of a SavedModel.
+    # TensorFlow also runs both when it loads a SavedModel.
     ('(?:tf_function_save|save_fn)', 'saving or loading of a model'),
     ('(?:tf_function_restore|restore_fn)', 'saving or loading of a model'),
     ('signature_wrapper(?:___call__)?', 'signature of a SavedModel'),
@@ -159,7 +160,7 @@ def _quoting(text: str, name: str, title_of_it: str) -> str:
 
 
 def undecorated(function: str) -> str:
-  """Returns the name of a function without what TensorFlow adds to names.
+  """Returns the name of a function without TensorFlow's prefix and number.
 
   Examples: 'step' for '__inference_step_873', '__backward_step' for its
   gradients, '__inference___backward_step_78_220'. Other names stay as they are.

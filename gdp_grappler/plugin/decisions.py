@@ -46,7 +46,7 @@ MOST_ENTRIES = 512
 MOST_BYTES = 64 << 20
 # No graph has more nodes. A file that claims more is damaged.
 _MOST_NODES = 1 << 27
-# What the line of a kept decision says.
+# Ends of the lines of kept decisions.
 _RECALLED = '; as decided in an earlier run'
 _REPEATED = '; as decided earlier in this run'
 
@@ -99,7 +99,7 @@ def _stamps(path: str | None) -> list[str]:
   if not path:
     return ['']
   top = pathlib.Path(path).resolve()
-  # The method of `top` raises an error if its folder cannot be searched.
+  # `top.is_dir` raises an error if the folder of `top` cannot be searched.
   every = sorted(top.rglob('*')) if os.path.isdir(top) else [top]
   result = [str(top)]
   for each in every:
@@ -220,7 +220,7 @@ def optimize(
     relocatable: bool = False, fixed: Sequence[int] = (),
     waiting: Sequence[int] = ()
 ) -> outcome_lib.Outcome:
-  """Returns the kept decision, or else the one of `optimizer.optimize`.
+  """Returns the kept decision, or else the decision of `optimizer.optimize`.
 
   A graph that a distribution strategy has placed is left as it was. No decision
   about it is kept, because the check takes little time.

@@ -62,7 +62,7 @@ class Finding:
 
 
 def examine(policy: str | None = None) -> Iterator[Finding]:
-  """Yields the findings of all checks. A check that fails stops no other one.
+  """Yields the findings of all checks. A failed check stops no other check.
 
   Args:
     policy: Folder of a policy to check. None means the default policy.
@@ -337,7 +337,7 @@ def _xla() -> Iterator[Finding]:
   if '--tf_xla_auto_jit' in flags:
     yield Finding(
         NOTE, 'XLA', f'TF_XLA_FLAGS={flags}: XLA compiles clusters of placed '
-        'ops, each on one device, and may round otherwise than without '
+        'ops, each on one device, and may round differently from steps without '
         'placement', 'For equal numbers, unset TF_XLA_FLAGS.')
   else:
     yield Finding(

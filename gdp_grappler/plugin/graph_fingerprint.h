@@ -20,7 +20,8 @@ inline uint64_t Hash(absl::string_view text, uint64_t seed) {
   return tsl::Hash64(text.data(), text.size(), seed);
 }
 
-// Most attributes are scalars; serializing those would take most of the time.
+// Hashes scalars, which most attributes are, directly: to serialize scalars
+// would take most of the time of a fingerprint.
 inline uint64_t HashAttribute(const std::string& key, const AttrValue& value) {
   const uint64_t seed = Hash(key, value.value_case());
   switch (value.value_case()) {
@@ -48,7 +49,7 @@ inline std::string Fingerprint(const GraphDef& graph) {
     for (const std::string& input : node.input()) {
       result = Hash(input, result);
     }
-    // A map has no fixed order, so the sum must not depend on the order.
+    // Adds the hashes of attributes, because a map has no fixed order.
     uint64_t attributes = 0;
     for (const auto& [key, value] : node.attr()) {
       attributes += HashAttribute(key, value);

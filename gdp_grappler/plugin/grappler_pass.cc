@@ -35,8 +35,8 @@
 
 extern "C" {
 
-// The request to the Python function. Lists are separated by newlines. Mirrored
-// by `library._Request`.
+// The request to the Python function. A newline separates two items of a list.
+// Mirrored by `library._Request`.
 struct GdpRequest {
   const char* id;           // Name that the runtime gave to the graph.
   const char* fingerprint;  // Of nodes, inputs, attributes and devices.
@@ -91,8 +91,8 @@ namespace tensorflow {
 namespace grappler {
 namespace {
 
-// Ops cannot be placed on the other types ("XLA_GPU", "TPU_SYSTEM",
-// "COMPOSITE").
+// Whether ops can be placed on a device. They cannot on devices of other types,
+// such as "XLA_GPU", "TPU_SYSTEM" and "COMPOSITE".
 bool IsComputeDevice(const std::string& name) {
   DeviceNameUtils::ParsedName parsed;
   return DeviceNameUtils::ParseFullName(name, &parsed) &&

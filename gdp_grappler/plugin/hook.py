@@ -23,8 +23,8 @@ _MARK = '_gdp_hook'
 
 
 def install() -> None:
-  """Wraps the methods of the eager context for options, once per process."""
-  # The import of TensorFlow goes on, but the import of `context` is done.
+  """Wraps TensorFlow's functions that set and use options, once per process."""
+  # TensorFlow is still being imported, but its module `context` is loaded.
   from tensorflow.python.eager import context
   if hasattr(context.Context, _MARK):
     return
@@ -61,7 +61,7 @@ class _Variants(NamedTuple):
   clusters: Any
 
   def hold(self, options: Any) -> bool:
-    """Whether options are a variant, or a copy with another executor."""
+    """Whether options are a variant, maybe with another executor."""
     return any(options.config_proto_serialized == v.config_proto_serialized
                for v in self)
 
@@ -69,7 +69,7 @@ class _Variants(NamedTuple):
 class _Calls(threading.local):
   """The variants of a thread; None without the option."""
 
-  changes = 0  # Of the configuration, when the variants were made.
+  changes = 0  # `config_epoch.count()` when the variants were made.
   variants: _Variants | None = None
 
 
@@ -111,7 +111,7 @@ def _wrap(cls: type[Any]) -> None:
 
   def function_call_options(self: Any) -> Any:
     if calls.changes != config_epoch.count():
-      # TensorFlow updates only the thread that has set the option.
+      # After a change TensorFlow drops only the cache of the changing thread.
       self._thread_local_data.function_call_options = None
       calls.changes = config_epoch.count()
     is_new = self._thread_local_data.function_call_options is None
@@ -186,7 +186,7 @@ def _split_of(context: Any) -> int | str | None:
 
 
 def _wait_for_context(module: Any) -> None:
-  """Makes logical GPUs by environment variables, once there is a context."""
+  """Splits GPUs as environment variables say, once there is a context."""
   stock = module.Context.__init__
 
   def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -246,7 +246,7 @@ def _watch_placed_programs() -> None:
 
 
 def _has_no_choice(context: Any) -> bool:
-  """Whether a program has nothing to place. If so, a line says it."""
+  """Whether a program has nothing to place. If so, a line gives the reason."""
   settings = switch.settings() if context._initialized else None
   if settings is None:
     return False

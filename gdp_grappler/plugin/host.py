@@ -333,7 +333,7 @@ def _source_graph(query: library.Query, wishes: wishes_lib.Wishes,
 
 def _capture(source: source_graph.SourceGraph, query: library.Query,
              directory: str, call: current_call.RunningCall | None) -> None:
-  """Writes a graph to a folder. The graph itself stays without marks."""
+  """Writes a copy of a graph, with the names of variables, to a folder."""
   from gdp_grappler.graph.sources import captures
   from gdp_grappler.plugin import capture
   graph_def = type(source.graph_def)()
@@ -343,8 +343,8 @@ def _capture(source: source_graph.SourceGraph, query: library.Query,
     capture.write(dataclasses.replace(source, graph_def=graph_def),
                   query.fingerprint, directory, call)
   except errors.GdpError as error:
-    # Only the reason: the text of the error names a file and so differs for
-    # each graph, but equal notices are printed once.
+    # The text of the error names a file, so it differs for each graph. Equal
+    # notices are printed once. So the notice has only the reason.
     reason = getattr(error.__cause__, 'strerror', None) or error.__cause__
     notices.warn_once(
         f'Graphs cannot be captured in {directory}: {reason}. Set '

@@ -61,12 +61,12 @@ class _Raiser:
 def is_of_program(error: BaseException | None) -> bool:
   """Whether a signal handler of the program has raised an exception.
 
-  Code that catches all errors of its own must not catch such an exception.
+  Code that catches all of its own errors must not catch this exception.
 
   Args:
-    error: An exception that was raised, with its traceback. An exception that
-      was raised while another one was handled counts as both, unless a caller
-      of the code that caught the exception handles the other one.
+    error: An exception that was raised, with its traceback. Its causes and
+      contexts count, too, except those that a caller of the code that caught
+      `error` is handling.
   """
   handlers = map(signal.getsignal, signal.valid_signals())
   codes = {_code(handler) for handler in handlers if callable(handler)}
@@ -93,8 +93,8 @@ def _frames(error: BaseException | None) -> list[types.FrameType]:
 def _callers(error: BaseException | None) -> set[types.FrameType]:
   """Returns the callers of the code that caught an error.
 
-  A context manager that catches an error of its body is no caller, although
-  it runs in a frame of its own.
+  If a context manager catches an error of its body, the body is no caller,
+  although Python calls the manager from the frame of the body.
   """
   frames = _frames(error)
   callers = traceback.walk_stack(frames[0]) if frames else ()

@@ -32,7 +32,7 @@ class Query:
     feeds: Nodes that the caller feeds.
     fetches: Nodes or tensors that the caller fetches.
     devices: Full names of the program's devices.
-    graph: Serialized GraphDef; None if a known decision is enough.
+    graph: Serialized GraphDef; None if the query is only for a known decision.
     may_place: Whether the graph may be placed, not only captured.
   """
 

@@ -1,8 +1,8 @@
 """Detects graphs that TensorFlow runs while it loads a SavedModel of v1.
 
 These graphs restore variables and initialize tables, and run once. Placing such
-a graph would take longer than its run, and users would not understand the line
-about it. So the pass leaves these graphs as they are.
+a graph would take longer than its run, and users would not understand a line
+about the graph. So the pass leaves these graphs as they are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def is_current() -> bool:
 
 
 def install() -> None:
-  """Wraps the loader of such models when TensorFlow imports it."""
+  """Wraps the loader of v1 SavedModels when TensorFlow imports it."""
   import wrapt
   wrapt.register_post_import_hook(_wrap, _MODULE)
 

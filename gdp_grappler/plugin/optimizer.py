@@ -48,8 +48,8 @@ from gdp_grappler.reports import units
 # graph runs once, and plans are for other graphs, so the user gets no line.
 _MAKES_VARIABLES = 'initialize_variables'
 
-# A graph may set a v1 variable for the first time, and read it in a branch that
-# a test of the variable decides on, without an edge between the two. Such a
+# A graph may set a v1 variable for the first time, and read the variable in a
+# branch whose condition tests it. Without an edge between write and read, the
 # graph fails if the read comes first, which a placement can cause.
 _TESTS_VARIABLE, _SETS_VARIABLE = 'IsVariableInitialized', 'Assign'
 _BRANCHES = frozenset(('If', 'RefSwitch', 'StatelessIf', 'Switch'))
@@ -63,9 +63,9 @@ _WEIGHT_BYTES = 1024
 # although a gain was predicted.
 _UNASKED = control_edges.OrderConfig(min_gain=.05, max_simulated_ops=500_000)
 # Shares of a graph's time budget. The first one is for the search for devices,
-# which ends after half of this time unless the machine is busy. The second one
-# is a reserve for work that cannot be stopped. The search for an order has the
-# rest.
+# which needs only a part of this time unless the machine is busy. The second
+# one is a reserve for work that cannot be stopped. The search for an order has
+# the rest.
 _SEARCH_SHARE = _KEPT_SHARE = 1 / 3
 
 
@@ -174,7 +174,7 @@ def _kept_requests(source: source_graph.SourceGraph) -> str:
 
 
 def _of_no_choice(source: source_graph.SourceGraph) -> outcome_lib.Outcome:
-  """Leaves a graph without movable ops; a line counts those of tf.device."""
+  """Leaves a graph without movable ops. A line counts ops under tf.device."""
   said = _kept_requests(source)
   if not said:
     return outcome_lib.Outcome(None, '')
@@ -273,7 +273,7 @@ def _cluster(source: source_graph.SourceGraph,
 def _proposals(
     problem: placer_lib.Problem, settings: settings_lib.Settings
 ) -> tuple[tuple[placement_lib.Placement, ...], str]:
-  """Returns the legal placements of the plan or the placer, and its name.
+  """Returns legal placements, and the name of their plan or placer.
 
   Raises:
     DoesNotFitError: the plan is for other graphs.
@@ -323,7 +323,7 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
     rounded = constraints.changes_numbers(graph, after.cluster,
                                           after.devices).sum()
     if rounded:
-      said += f'; {units.count(int(rounded), "op")} will round otherwise'
+      said += f'; {units.count(int(rounded), "op")} will round differently'
     if (not settings.keep_best and origin == settings.placer and
         registry.get(origin).kind is not placer_table.Kind.CONSTRUCTS):
       said += _why_on_one(problem, after, origin)

@@ -17,7 +17,7 @@ from gdp_grappler.plugin import scopes
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import switch
 
-# The meta optimizer's default, if the configuration has no value.
+# Number of the meta optimizer's rounds if the configuration has no value.
 _DEFAULT_ITERATIONS = 2
 
 
@@ -87,7 +87,12 @@ def _keep_attributes(rewrite_options: Any) -> None:
 
 def _write_parameters(parameters: Any,
                       settings: settings_lib.Settings | None) -> None:
-  """Writes parameters for `GdpPlacement::Init`; None means only captures."""
+  """Writes parameters for `GdpPlacement::Init`.
+
+  Args:
+    parameters: The map of parameters.
+    settings: The user's option; None if graphs are only captured.
+  """
   if settings is not None:
     parameters['settings'].s = settings.to_json().encode()
   parameters['min_ops'].i = (settings or settings_lib.Settings()).min_ops

@@ -16,8 +16,8 @@ class Outcome:
     message: One line for the user; '' for no line.
     control_edges: Pairs of node indices (first, then). The second node waits
       for the first.
-    before_s: Predicted step time of the graph as it was, in seconds; None if
-      nothing was priced.
+    before_s: Predicted step time of the graph as it was, in seconds. None if
+      nothing was priced, infinite if an op was not on the device of its pin.
     after_s: Predicted step time after the decision, in seconds, or None.
     graph: Serialized GraphDef with N nodes that replaces the graph. None keeps
       the graph.

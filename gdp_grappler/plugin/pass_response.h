@@ -74,7 +74,7 @@ inline void WriteDevices(const std::vector<absl::string_view>& devices,
   }
 }
 
-// Control inputs come last, so that they may be appended.
+// Appends control edges, because the control inputs of a node come last.
 inline void WriteControlEdges(const std::vector<std::pair<int, int>>& edges,
                               GraphDef* graph) {
   for (const auto& [first, then] : edges) {

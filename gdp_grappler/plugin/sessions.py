@@ -67,8 +67,9 @@ def _with_option(config: Any, add_option: Callable[[Any], None]) -> Any:
   """Returns a copy of a configuration, with the pass if the option is on.
 
   An argument of another type is returned unchanged, because TensorFlow's own
-  constructor then raises an error. So is a configuration of the executor that
-  has one thread, which would wait forever for a tensor of another device.
+  constructor then raises an error. A configuration of the executor with one
+  thread is also returned unchanged: this executor would wait forever for a
+  tensor of another device.
   """
   from tensorflow.core.protobuf import config_pb2
   from tensorflow.python.eager import context

@@ -40,9 +40,8 @@ class Settings:
     seed: Seed of the random numbers of placers.
     time_budget_s: Time limit for placing a graph, in seconds. A graph that
       takes longer stays as it was. Work that is done once per program, such as
-      loading the policy, does not count. At most a third of the budget is for
-      the search. The search ends after half of its time if the machine is not
-      busy, and earlier if it can gain little.
+      loading the policy, does not count. The search has a part of the budget,
+      and ends earlier if the machine is not busy or if it can gain little.
     min_ops: Least number of ops of a graph that is placed.
     order: 'critical_path' adds control edges if they shorten the predicted
       step. 'fifo' leaves the order of ready ops to TensorFlow. None adds edges

@@ -59,7 +59,7 @@ def checked(value: Any) -> int | str | None:
 
 
 def from_environment() -> int | str | None:
-  """Value of GDP_SPLIT; None if it is not set, or wrong, after a warning."""
+  """Returns GDP_SPLIT; None if it is not set. Warns if the value is wrong."""
   try:
     return in_environment()
   except ValueError as error:
@@ -68,7 +68,7 @@ def from_environment() -> int | str | None:
 
 
 def in_environment() -> int | str | None:
-  """Value of GDP_SPLIT; None if it is not set.
+  """Returns the value of GDP_SPLIT; None if it is not set.
 
   Raises:
     ValueError: the value is wrong.
@@ -95,8 +95,8 @@ def split(parts: int | str = AUTO, private_threads: bool | None = None) -> None:
     parts: Logical GPUs of each card, 2 to 4. 1 leaves cards whole. 'auto' means
       2 if each part gets a few gigabytes.
     private_threads: Whether each logical GPU gets threads of its own for
-      dispatch (TF_GPU_THREAD_MODE=gpu_private), or shares those of the process
-      (global). None leaves the variable as it is.
+      dispatch (TF_GPU_THREAD_MODE=gpu_private), or shares the threads of the
+      process (global). None leaves TF_GPU_THREAD_MODE as it is.
 
   Raises:
     ValueError: a wrong number of parts.
@@ -108,20 +108,20 @@ def split(parts: int | str = AUTO, private_threads: bool | None = None) -> None:
 
 def arm_of(context: Any, value: int | str | None,
            by_option: bool = False) -> None:
-  """Makes the start of an existing context cut cards.
+  """Makes an existing context cut cards when it starts.
 
   Args:
     context: An eager context.
     value: Result of `checked`. None changes nothing or, if it is the option's,
-      takes back what the option said before.
+      takes back the option's earlier value.
     by_option: Whether the value is the option's.
   """
   global _by_option, _wanted, _stock
   with _lock:
     if context._initialized:
       if value not in (None, 1, _now_wanted()):
-        _warn('GPUs are not split: TensorFlow has started already. Set the '
-              f'option before the first op, or {environment.SPLIT}={value} '
+        _warn('GPUs are not split: TensorFlow has started already. Ask for a '
+              f'split before the first op, or set {environment.SPLIT}={value} '
               'in the environment.')
       return
     if by_option:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _REPLICA_NAME = re.compile(r'(^|/)replica_\d+/')
 _REPLICA_OP = re.compile(r'Collective.*|.*Nccl.*|TPU.*')
 
-# Workers of a parameter server run their own steps, between shared variables.
+# Workers of a parameter server run steps of their own, which share variables.
 _PARAMETER_SERVER = '/job:ps/'
 
 

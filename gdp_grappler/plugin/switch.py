@@ -49,7 +49,7 @@ _times_off = [0]
 
 
 def note_off() -> None:
-  """Records that the option was switched off, and variables moved back."""
+  """Records that the option was switched off, which moves variables back."""
   _times_off[0] += 1
 
 

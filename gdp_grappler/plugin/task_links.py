@@ -37,7 +37,7 @@ class Wire:
 
 
 class TaskLinks:
-  """Timed links between tasks. Both directions are alike."""
+  """Timed links between tasks. A link has the same figures both ways."""
 
   def __init__(self) -> None:
     """Creates the object without links."""
@@ -54,7 +54,7 @@ class TaskLinks:
   def cluster(
       self, name: str | None, names: Sequence[str],
       limits: max_memory.MaxMemory | None = None) -> cluster_lib.Cluster:
-    """Returns the cluster of an option, with timed links if it is our own.
+    """Returns the cluster of an option; that of this process has timed links.
 
     Args:
       name: Name of a preset or file. None means the cluster of this process.

@@ -49,10 +49,10 @@ def kept(found: source_graph.SourceGraph, pins: str,
 
   result = asked.kept(found, keep)
   for device, number in lacking.items():
-    tell(f'{found.name}: {units.count(number, "op")} of it '
+    tell(f'{found.name}: {units.count(number, "op")} '
          f'{"asks" if number == 1 else "ask"} for {device}, which cluster '
          f'"{cluster.name}" does not have, and {"is" if number == 1 else "are"}'
-         ' placed like any other.')
+         ' placed as if without tf.device.')
   return result
 
 
@@ -60,16 +60,16 @@ def tell_kept(graph: op_graph.OpGraph, tell: Callable[[str], None]) -> None:
   """Tells the user how many ops stay on the devices of their requests.
 
   Args:
-    graph: The graph as it was read. Some requests cannot be granted, such as
-      those of ops that share a variable which is elsewhere.
+    graph: The graph as it was read. Requests that cannot be granted do not
+      count, such as that of an op whose variable is on another device.
     tell: Function that is called with a line, or not at all.
   """
   count = int(graph.user_pins.sum())
   if count:
-    tell(f'{graph.name}: {units.count(count, "op")} of it '
+    tell(f'{graph.name}: {units.count(count, "op")} '
          f'{"stays" if count == 1 else "stay"} on the device that tf.device '
          f'asked for ({spelling.argument("pins", assumptions.PINS_IGNORED)} '
-         'lifts that).')
+         f'lets {"it" if count == 1 else "them"} move).')
 
 
 def _label(name: str, cluster: cluster_lib.Cluster) -> str:

@@ -26,22 +26,23 @@ TRIP_COUNT = ('iterations of while loops whose number the graph does not tell; '
 PROFILE = ('a profile of measured ops, as written by `gdp profile`; by default '
            'the roofline')
 CALIBRATION = (
-    'what `gdp calibrate --output=FILE` measured of the cards of the '
-    'cluster; by default that of this machine for its own cards')
-MAX_MEMORY = ('what plans may use of memories at most, such as '
-              'GPU:0=12GB,CPU=64GB; GPU stands for every GPU; by default what '
-              'TensorFlow can allocate')
-MAY_ROUND = ('let float arithmetic go from GPUs to CPUs and back, which round '
-             'it otherwise; by default the numbers of a program stay what they '
-             'are')
-SIGNATURE = ("of a SavedModel; by default 'serving_default' or the only one")
+    'a file of `gdp calibrate --output=FILE` for the cards of the cluster; '
+    "by default this machine's calibration, for its own cards")
+MAX_MEMORY = ('the most memory that plans may use, such as '
+              'GPU:0=12GB,CPU=64GB; GPU stands for every GPU; by default all '
+              'that TensorFlow can allocate')
+MAY_ROUND = ('let float arithmetic move between GPUs and CPUs, which round '
+             'differently; by default the numbers of a program stay the same')
+SIGNATURE = ("signature of a SavedModel; by default 'serving_default' or the "
+             'only one')
 SHAPE = ('shape of an input of a SavedModel, such as input=32,224,224,3; once '
          'for each input')
-PINS = ('keep: what the graph asks for by tf.device stays there, where the '
-        'cluster has such a device; ignore: it may go elsewhere')
-SPLIT_TABLES = ('which tables, such as embeddings, are in parts, so that each '
-                'part may be elsewhere: auto, those that no device can hold; '
-                'off; or layers with numbers of parts, words=4,head=2')
+PINS = ('keep: an op stays on the device that the graph asks for by tf.device, '
+        'if the cluster has this device; ignore: the op may move')
+SPLIT_TABLES = ('which tables, such as embeddings, are made in parts, so that '
+                'each part may have another device: auto, those that no device '
+                'can hold; off, none; or layers with numbers of parts, such as '
+                'words=4,head=2')
 SEED = 'the same seed gives the same result'
 
 

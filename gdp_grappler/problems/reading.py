@@ -1,8 +1,8 @@
 """Turns a request into a step (graph, cluster, costs), or into its graph alone.
 
-If the name of a workload is also the name of a file, it means the workload. The
-exception is a file with its own costs: such a file is read without TensorFlow,
-and the list of workloads needs TensorFlow.
+A name that is both a workload's and a file's means the workload. The exception
+is a file with its own costs: such a file is read without TensorFlow, and the
+list of workloads needs TensorFlow.
 """
 
 from __future__ import annotations

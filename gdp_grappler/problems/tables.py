@@ -1,8 +1,8 @@
 """Splits tables that no device of a cluster can hold, offline.
 
-A model that is traced is traced once more, with layers in parts as a program
-makes them (`sharding`). So a plan for the result fits the program. A graph that
-is read from a file is rewritten instead (`graph.tables`).
+If the graph comes from a traced model, the model is traced once more, with
+layers in parts as in a program (`sharding`). So a plan for the result fits the
+program. A graph that is read from a file is rewritten instead (`graph.tables`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def split(
 
 
 def advice(step: step_lib.Step, chosen: choice.Choice, is_made: bool) -> str:
-  """Returns how a step fits whose tables no device can hold; '' if unknown.
+  """Returns advice on splitting tables that no device can hold, or ''.
 
   Args:
     step: A step that does not fit.
@@ -101,7 +101,7 @@ def advice(step: step_lib.Step, chosen: choice.Choice, is_made: bool) -> str:
 
 def like(source: source_graph.SourceGraph,
          step: step_lib.Step) -> source_graph.SourceGraph:
-  """Splits a graph's tables as the tables of a part of the graph are split.
+  """Splits a graph's tables like those of a step with a part of the graph.
 
   Args:
     source: The whole graph of a file.
@@ -118,7 +118,7 @@ def like(source: source_graph.SourceGraph,
 
 def _not_mapped(step: step_lib.Step, wanted: _Wanted, layers: plan_lib.Layers,
                 tell: Tell) -> _Wanted:
-  """Returns the tables that no map of layers places as a whole."""
+  """Returns the tables that a map of layers does not place."""
   graph = step.graph
   names = [own or op for own, op in zip(graph.variables, graph.names)]
   devices = dict(zip(names, layer_devices.of_variables(layers, names)))

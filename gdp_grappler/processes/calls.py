@@ -1,7 +1,7 @@
 """Calls a function in a separate process.
 
-A library in that process cannot harm the program if it has global state or
-threads, prints, needs another environment, or crashes.
+Some libraries keep global state, start threads, print, need another environment
+or crash. In a separate process they cannot harm the program.
 """
 
 from __future__ import annotations

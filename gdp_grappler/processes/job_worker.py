@@ -1,8 +1,9 @@
 """The process of a worker, which gets a setup once and then answers jobs.
 
-A function gets the setup and returns the function that is called with each job.
-Both run in this process. The first one may keep data that take long to make,
-start threads, or fork. If it does not fork, it has to call `alone` first.
+A setup function gets the setup, and returns the function that is called with
+each job. Both functions run in this process. The setup function may keep data
+that take long to make, start threads, or fork. If it does not fork, it has to
+call `alone` first.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from gdp_grappler import errors
 from gdp_grappler.processes import launching
 from gdp_grappler.processes import messages
 
-_LONGEST = 500  # Characters of what a job raised.
+_LONGEST = 500  # Characters of the text of a job's exception.
 
 
 def main(function: str) -> None:
@@ -25,8 +26,7 @@ def main(function: str) -> None:
   The first message is the setup. It gets no answer.
 
   Args:
-    function: 'package.module:function'. It gets the setup, and returns the
-      function that is called with each job.
+    function: The setup function, 'package.module:function'.
   """
   output = messages.answers()
   try:
@@ -43,9 +43,10 @@ def main(function: str) -> None:
 
 
 def alone() -> None:
-  """Makes a process that does not fork end with its parent, or for memory.
+  """Makes this process end with its parent, or before it if memory runs out.
 
-  A thread watches the parent, and a process with threads should not fork.
+  This is for processes that do not fork: a thread watches the parent, and a
+  process with threads should not fork.
   """
   messages.end_with_parent()
   messages.volunteer_for_oom()

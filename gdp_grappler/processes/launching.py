@@ -30,9 +30,9 @@ def command(function: str, arguments: Iterable[Any] = (),
             keras: bool = True) -> list[str]:
   """Returns the command that runs a function in a new interpreter.
 
-  The current folder is on the child's import path only if it is on ours. So a
-  file in that folder with the name of a module is not run. Messages of the
-  child spell arguments as those of this process.
+  The current folder is on the child's import path only if it is on the path of
+  this process. So no file in that folder is imported in place of a module of
+  the same name. The child's messages spell arguments as this process does.
 
   Args:
     function: 'package.module:function'.
@@ -60,9 +60,9 @@ def command(function: str, arguments: Iterable[Any] = (),
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
   """Returns the environment of a child.
 
-  It is ours without variables that change TensorFlow's graphs: no plugin, no
-  XLA. The import path, the user's choice of Keras, and the folders of caches
-  and policies stay.
+  The environment is that of this process, without variables that change
+  TensorFlow's graphs: no plugin, no XLA. The import path, the user's choice of
+  Keras, and the folders of caches and policies stay.
 
   Args:
     changes: Variables that differ.
@@ -70,7 +70,7 @@ def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
   result = {k: v for k, v in os.environ.items() if k not in _SCRUBBED}
   result.update(environment_lib.users_keras())
   direct = result.get('no_grpc_proxy') or result.get('no_proxy')
-  # Python imports nothing from a path that is no text.
+  # Entries that are not text are left out: Python imports nothing from them.
   paths = [p for p in sys.path if isinstance(p, str) and p]
   result.update({
       environment_lib.DISABLE: '1',

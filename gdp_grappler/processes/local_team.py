@@ -112,7 +112,8 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
           self._start(*waiting.pop())
         yield from self._ended()
     finally:
-      # The caller has stopped early. These jobs are not those of the next run.
+      # If the caller stops early, jobs still run. Their results must not reach
+      # the next run.
       for process in self._busy:
         process.close()
       self._busy = {}
@@ -162,6 +163,7 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
         result, problem = None, (str(error) if process in ready else
                                  f'no answer within {limit_s:g} s')
         process.close()
-      # Until this line the process counts as busy, so an interrupt ends it.
+      # Until this line the process counts as busy. So `run` ends it if the user
+      # interrupts `receive`.
       del self._busy[process]
       yield jobs_lib.Ended(index, job, result, problem, now - start)

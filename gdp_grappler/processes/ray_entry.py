@@ -15,7 +15,7 @@ from typing import Any, Sequence
 
 
 def folders() -> list[str]:
-  """Returns folders of modules for Ray's processes that we do not use."""
+  """Returns folders from which Ray's processes import, but not this process."""
   here = os.path.abspath(os.curdir)
   own = {os.path.realpath(folder) for folder in sys.path if folder}
   looks_here = '' in sys.path or os.path.realpath(here) in own

@@ -38,8 +38,8 @@ _RETRIES = 20
 # Bytes of Ray's store on this machine. The default is a third of the memory.
 _STORE_BYTES = 512 << 20
 # Environment of a cluster on this machine. A token that is in no file keeps
-# other users out. Without "clusters" Ray listens on the loopback only. With
-# Ray's own niceness, workers would stand still on a busy machine.
+# other users out. The first variable makes Ray listen on the loopback only.
+# With Ray's own niceness, workers would get no time on a busy machine.
 _LOCAL_VARIABLES = {
     'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER': '0', 'RAY_AUTH_MODE': 'token',
     'RAY_USAGE_STATS_ENABLED': '0', 'RAY_worker_niceness': '0'
@@ -208,7 +208,8 @@ class RayTeam(jobs_lib.Team[jobs_lib.JobT]):
           index, job = self._pending.pop(reference)
           yield jobs_lib.Ended(index, job, *_outcome(reference))
     finally:
-      # The caller has stopped early. These jobs are not those of the next run.
+      # If the caller stops early, jobs still run. Their results must not reach
+      # the next run.
       self.close()
 
 

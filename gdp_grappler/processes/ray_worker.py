@@ -29,7 +29,7 @@ _PACKAGES = ('tensorflow', 'numpy')
 # Compiled at installation, or written at run time.
 _NOT_COMPARED = ('.so', '.pyc', '.json')
 
-# The name of a team and its process; one for this process of Ray.
+# The name of the latest team, and the process for its jobs; at most one entry.
 _kept: dict[str, local_team.Worker] = {}
 
 
@@ -100,7 +100,7 @@ def _process(team: str, function: str, setup: Sequence[Any],
 
 
 def _close() -> None:
-  """Ends the present process, of any team."""
+  """Ends the process that is kept, if any."""
   for process in _kept.values():
     process.close()
   _kept.clear()

@@ -57,7 +57,7 @@ class Lanes:
     """Returns a lane, uint8 [C, 3]: colours of families, pale if less busy."""
     lane = self.rows[row]
     rgb = np.array([_rgb(color) for color in self.palette])[lane.kinds]
-    # Even a short op can be seen.
+    # A column with a short op is pale, but visible.
     strength = np.where(lane.busy > 1e-9, .25 + .75 * lane.busy, 0.)[:, None]
     return np.round(strength * rgb + (1 - strength) * _IDLE).astype(np.uint8)
 
@@ -116,7 +116,8 @@ def _device_lanes(placement: placement_lib.Placement,
                      schedule.step_time_s, columns)
     room_s = schedule.step_time_s * device.slots
     share = (end_s - start_s).sum() / room_s if room_s else 0.
-    # A host runs many ops at a time. Two of 20 slots would be invisible.
+    # A host has many slots, and the share of one slot would be too pale to see.
+    # So a device counts as busy if a single slot is.
     yield Lane(f'{placement.cluster.device_labels[number]}  {share:.0%}',
                np.minimum(shares.sum(axis=0), 1.), shares.argmax(axis=0))
 

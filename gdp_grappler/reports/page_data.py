@@ -1,8 +1,8 @@
 """The data of a report page, as JSON: columns of ops and of simulated steps.
 
 The data have all ops, and the page draws only the part that can be seen. Long
-tables are cut, which a sentence says. Times are in microseconds. Axes have a
-unit that suits the step time.
+tables are cut, and a sentence tells the reader. Times are in microseconds. Axes
+have a unit that suits the step time.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The progress of a program: a line that is rewritten, or plain lines.
 
-On a terminal the line has the present work, and the time that is left or, if
-that is unknown, the time so far.
-In a file the first line comes at once. Further lines come for work that takes
-longer than a second, and every ten seconds with the progress.
+On a terminal the line has the present work, and the time that is left. If the
+time left is unknown, the line has the time so far. In a file the first line
+comes at once. Later work gets its first line after `_FIRST_S`. Long work gets a
+line with its progress every `_EVERY_S`.
 """
 
 from __future__ import annotations
@@ -125,9 +125,9 @@ class ProgressLine:
   def _left_s(self) -> float:
     """Returns the seconds that the work still takes; 0 if that is unknown.
 
-    The first report may include earlier work. The latest one may be old. So the
-    rate is that between both reports, and the time since the latest one counts.
-    Else the estimate would grow while nothing is reported, and exceed a budget.
+    The first report may include earlier work. So the rate is that between the
+    first and the latest report. The time since the latest report is subtracted:
+    otherwise the estimate would grow while no report comes.
     """
     if len(self._reports) < 2:
       return 0.

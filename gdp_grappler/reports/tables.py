@@ -12,18 +12,18 @@ from typing import Container, Iterable, Sequence
 _LEAST_WIDTH = 40
 # Characters between two columns.
 _GAP = 2
-# A line of a cell may end after a space, but not between a number and its unit.
-# It may end within a name that is wider than this, and within a part of such a
-# name.
+# Where a line of a cell may end, from the best place to the worst. After a
+# space, but not between a number and its unit:
 _WORDS = re.compile(r'(?<=[^\d\s]\s)|(?<=\d\s)'
                     r'(?!(?:[kMGTP]?i?(?:B|FLOP)(?:/s)?|[mun]?s|%)(?!\w))')
-# A number and a unit that are longer than a line may be divided here.
+# After any space, if a number with its unit is longer than a line:
 _SPACES = re.compile(r'(?<=\s)')
+# Between the scopes of a name, and between the words of a scope:
 _NAMES = re.compile(r'(?<=[/@])|(?<=[:.])(?=[A-Za-z])')
 _PARTS = re.compile(r'(?<=[_-])(?=[A-Za-z])')
-# A name that is wider than this number of columns may end within a part.
+# A column is made narrower than its longest word only down to this width.
 _NAME_WIDTH = 24
-# A column need not be narrower than this.
+# A column that has a cell of this width is not made narrower than this.
 _CELL_WIDTH = 16
 _Rows = Sequence[Sequence[str]]
 

@@ -20,7 +20,7 @@ _GAP = 2  # Pixels between two lanes.
 _SPACE = 12  # Pixels around the chart and around texts.
 _TEXT = 13  # Height of text in pixels.
 _TICKS = 6  # Largest number of labels on the axis of time.
-_ROOM = .08  # Share of the axis that the label of its last tick takes.
+_ROOM = .08  # Share of the axis for the label of its end, the step time.
 _Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
@@ -62,7 +62,7 @@ def _draw_axis(draw: ImageDraw.ImageDraw, font: _Font, left: int, top: int,
 
 
 def _round_moments(step_time_s: float) -> list[float]:
-  """Returns up to six round times from 0 on, with room for the end."""
+  """Returns up to `_TICKS` round times from 0 on, with room for the end."""
   if not step_time_s > 0:
     return []
   power = 10.**math.floor(math.log10(step_time_s / _TICKS))

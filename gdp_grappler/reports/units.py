@@ -38,7 +38,7 @@ def ms(seconds: float, significant: int = 4) -> str:
 
 
 def clock(seconds: float) -> str:
-  """Returns '3:07' for 187 seconds; '?' for NaN and infinity."""
+  """Returns '3:07' for 187 seconds; '?' for NaN."""
   if math.isnan(seconds):
     return '?'
   minutes, rest = divmod(int(round(seconds)), 60)

@@ -23,11 +23,12 @@ Choice = str | Named
 _MOST_PARTS = 1024  # Of a table. Tracing takes longer with each part.
 _VALID = ('"auto", "off", or names of layers with numbers of parts, such as '
           'words=2')
-# A table that is much larger than all devices together stays whole: its parts
-# would not fit either, and a step of that many parts takes long to trace.
+# Largest table that is split, as a multiple of the memory of all devices. The
+# parts of a larger one would not fit either, and a step of so many parts takes
+# long to trace.
 _MOST_ROOMS = 16
-# Share of a device's memory for a part, its gradient and its slots. The other
-# share is for other layers, and leaves a choice of devices.
+# Largest share of a device's memory for a part, its gradient and its slots. The
+# rest is for other layers, and leaves placers a choice of devices for a part.
 _PART_OF_ROOM = .5
 # Large parts have a multiple of this number of rows. Most kernels then split
 # the product with a part into the same blocks as that with the whole table.
@@ -101,8 +102,9 @@ def parts_for(needs_bytes: float, rooms_bytes: Sequence[int]) -> int:
 
   Returns:
     A multiple of the number of devices, so that all devices can hold the same
-    number of parts. 1 if the table fits on the largest device, if there is no
-    second device, or if the table is far too large for all devices together.
+    number of parts; but at most `_MOST_PARTS`. 1 if the table fits on the
+    largest device, if there is no second device, or if the table is far too
+    large for all devices together.
   """
   largest = max(rooms_bytes, default=0)
   if needs_bytes <= largest or largest <= 0 or len(rooms_bytes) < 2:

@@ -31,7 +31,7 @@ _of_program: list[Decider] = []
 
 
 def decide_by(decider: Decider) -> None:
-  """Sets the function that decides for the whole program after all scopes."""
+  """Sets the program's function, which decides if no scope has decided."""
   _of_program[:] = [decider]
 
 
@@ -44,7 +44,8 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int, whole_because: str,
     shape: Shape of the table.
     itemsize: Bytes of an element.
     whole_because: Why the table has to be whole; '' if it may be in parts. A
-      function that wants parts all the same raises an error or tells the user.
+      deciding function that wants parts anyway raises an error or tells the
+      user.
     path: Scopes and name of the table, as far as the layer knows them.
     made_for: Number of parts that are made for a wanted number. The number is
       smaller if the table has few rows.
@@ -74,6 +75,6 @@ def leave(decider: Decider) -> None:
 def made() -> tuple[str, ...]:
   """Returns the layers of tables that this thread has made in its scopes.
 
-  The names are in the order of time, from the start of the outermost scope on.
+  The list begins when the outermost scope begins, and is in order of time.
   """
   return tuple(_scopes.made)

@@ -119,7 +119,7 @@ def _state(variables: Iterable[Any], names: Iterable[str]) -> _State:
 
 
 def _check(path: str, optimizer: Any, own: _State) -> None:
-  """Raises an error if no optimizer of a checkpoint fits.
+  """Checks that an optimizer of a checkpoint fits, if the checkpoint has any.
 
   Raises:
     GdpError: no optimizer fits.

@@ -11,7 +11,7 @@ class InitialValue:
   """The initial value of a whole weight, of which each part gets a slice.
 
   The value is drawn once, in the host's memory, and kept until each part has
-  its slice. But while a graph is traced, it is drawn for each part.
+  its slice. But in the tracing of a graph each part draws the whole value.
   """
 
   def __init__(self, initializer: Callable[..., Any], shape: Sequence[int],

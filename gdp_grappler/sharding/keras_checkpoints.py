@@ -151,7 +151,10 @@ def _is_complete(item: Any) -> bool:
 
 
 def _joined(optimizer: Any, name: str, variables: Any) -> Any:
-  """Returns the list of a name with tables; the same object if unchanged."""
+  """Returns the list `name`, with tables in place of their parts.
+
+  As long as the variables stay the same, all calls return the same object.
+  """
   lists = vars(optimizer).setdefault(_LISTS, {})
   ids = tuple(map(id, variables))
   if name not in lists or lists[name][0] != ids:

@@ -1,4 +1,4 @@
-"""Rows and products of a table in parts."""
+"""Looks up rows of a table in parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rows(parts: Sequence[Any], each: int, ids: Any) -> Any:
     [..., ...], the rows.
   """
   flat = tf.reshape(ids, [-1])
-  # A number that is out of range is out of range in the first or last part.
+  # A number out of range goes to the first or last part, which has no such row.
   owners = tf.clip_by_value(flat // each, 0, len(parts) - 1)
   owner_ids = tf.cast(owners, tf.int32)
   places = tf.dynamic_partition(tf.range(tf.size(flat)), owner_ids, len(parts))

@@ -151,7 +151,7 @@ def _by_value_reflected(name: str) -> Callable[..., Any]:
   return lambda self, other: compute(other, self.value)
 
 
-# `==` compares tables by identity, because code looks them up in this way.
+# `==` is left out. It compares by identity, as searches in lists expect.
 for _name in ('__neg__', '__abs__', '__lt__', '__le__', '__gt__', '__ge__'):
   setattr(Table, _name, _by_value(_name))
 for _name in ('add', 'sub', 'mul', 'truediv', 'floordiv', 'mod', 'pow',

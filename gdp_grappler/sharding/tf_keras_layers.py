@@ -1,8 +1,9 @@
 """Layers of tf_keras whose weight may be in parts.
 
 `add_weight` of tf_keras takes a function that makes the variable. The function
-here makes several, in a container that tf_keras and TensorFlow know from
-parameter servers. So lookups need no change. Products need a `call` by parts.
+here makes several variables, in a container that tf_keras and TensorFlow know
+from parameter servers. So `Embedding` needs no change. `Dense` needs a `call`
+that multiplies by each part.
 """
 
 from __future__ import annotations

@@ -80,8 +80,9 @@ def _build(stock: Any, self: Any, var_list: Any) -> None:
     factored_slots.check_waiting(self, var_list, tf_keras_table.joined)
   if is_new and tf_keras_table.has_parts(var_list):
     whole_weights.warn_of(self, _NOT_BY_ELEMENT)
-    # A waiting checkpoint also has slots in lists. Their positions there are
-    # not those of parts, so only the slots in `_variables` are restored.
+    # A waiting checkpoint also has lists of slots, such as `_momentums`.
+    # Positions in these lists are those of whole tables, not of parts. So only
+    # the slots in `_variables` are restored.
     waiting = self._deferred_dependencies
     for name in set(waiting) - set(_OWN):
       del waiting[name]

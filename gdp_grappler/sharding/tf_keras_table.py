@@ -19,7 +19,7 @@ from tensorflow.python.training.saving import saveable_object_util
 
 from gdp_grappler.sharding import table
 
-# TensorFlow finds the first part by this name.
+# TensorFlow's name for the value of a variable in a checkpoint.
 _VALUE_KEY = 'VARIABLE_VALUE'
 
 

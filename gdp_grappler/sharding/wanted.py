@@ -24,8 +24,8 @@ def parts(layer: Any, how: dict[str, Any], knows_parts: dict[str, bool],
   Args:
     layer: A layer of Keras 3 or tf_keras.
     how: Arguments of the layer's `add_weight`, by name.
-    knows_parts: By the name of a method of the layer, whether it can compute
-      with parts.
+    knows_parts: By the name of a method of the layer, whether the method can
+      compute with parts.
     sizes: Divides the weight, see `Sizes`.
 
   Raises:

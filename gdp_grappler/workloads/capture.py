@@ -27,8 +27,8 @@ from gdp_grappler.workloads import workload as workload_lib
 
 _WORKER = 'gdp_grappler.workloads.capture_worker:build'
 _TIMEOUT_S = 1800.  # Seconds for building and rewriting one workload.
-# Without GPU, and without fusions that depend on the model of the CPU. So a
-# workload is the same graph on every machine.
+# GPUs, and fusions that depend on the model of the CPU, are off. So a workload
+# is the same graph on every machine.
 _ENVIRONMENT = {'CUDA_VISIBLE_DEVICES': '-1', 'TF_ENABLE_ONEDNN_OPTS': '0'}
 _PACKAGE = 'gdp_grappler.workloads.'
 
@@ -132,8 +132,8 @@ def _build(name: str, cards: str) -> bytes:
   except calls.CallError as error:
     raise errors.InvalidGraphError(
         f'Building {name} failed: {error}. Building takes up to 6 GB of '
-        'memory: see that there is as much, and try again when the machine is '
-        'less busy.') from error
+        'memory. Try again when that much is free and the machine is less '
+        'busy.') from error
   graph_files.check_nodes(
       meta_graph_pb2.MetaGraphDef.FromString(data).graph_def, name)
   return data

@@ -2,9 +2,9 @@
 
 Szegedy et al., arXiv 1512.00567, table 1 and sections 4 to 8, with layer widths
 of the TensorFlow code that was published with it. GDP's appendix has a batch of
-64 and 24,713 ops. The training is that of its authors: RMSProp with momentum,
-gradients clipped to a norm of 2, label smoothing, an auxiliary classifier,
-moving averages of all weights, and the weight decay of 4e-5 of their code.
+64 and 24,713 ops. The training is that of Szegedy et al.: RMSProp with
+momentum, gradients clipped to a norm of 2, label smoothing, an auxiliary
+classifier, moving averages of all weights, and their code's weight decay.
 
 The following choices are ours, and determine the number of ops: batch norm and
 RMSProp are elementary operations, RMSProp is centered, gradients are clipped

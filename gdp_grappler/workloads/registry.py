@@ -55,8 +55,7 @@ def source(name: str, tell: Callable[[str], None] = logging.info,
       The graph is as the pass gets it on a machine with such a card.
 
   Raises:
-    GdpError: there is no such workload, it cannot be built, or the cache cannot
-      be written.
+    GdpError: there is no such workload, or it cannot be built.
   """
   return capture.capture(*_find(name), tell, architecture)
 

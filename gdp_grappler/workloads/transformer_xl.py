@@ -89,7 +89,7 @@ def _embedded(ids: tf.Tensor, start: int,
 
 def _layer(x: tf.Tensor, memory: tf.Tensor,
            config: TransformerXlConfig) -> tf.Tensor:
-  """Runs attention and a feed-forward part, each added to its input."""
+  """Runs attention and two dense layers; adds and normalizes after each."""
   mixed = layers.dropout(_attention(x, memory, config), config.dropout)
   x = layers.layer_norm(x + mixed, 'attention_norm')
   y = tf.nn.relu(layers.dense(x, 'up', config.inner))
@@ -100,7 +100,7 @@ def _layer(x: tf.Tensor, memory: tf.Tensor,
 
 def _attention(x: tf.Tensor, memory: tf.Tensor,
                config: TransformerXlConfig) -> tf.Tensor:
-  """Adds relative attention to memory and to the input (section 3.3)."""
+  """Returns relative attention over memory and input (section 3.3)."""
   context = tf.concat([memory, x], 1)
   query = _heads(layers.dense(x, 'query', _joint(config), False), config)
   key = _heads(layers.dense(context, 'key', _joint(config), False), config)

@@ -21,7 +21,7 @@ def placed():
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-  """Of the plans in a cache that is not there yet; the option is off."""
+  """The folder of plans in a cache that does not exist yet."""
   monkeypatch.setenv('GDP_CACHE_DIR', str(tmp_path / 'cache'))
   yield tmp_path / 'cache' / 'plans'
   _set(False)
@@ -43,14 +43,14 @@ def _with_priorities(placed, first):
 
 
 def test_plans_in_the_cache_are_named_by_what_is_in_them(placed):
-  """A plan was named by its address, which the next one may have."""
+  """Once the memory address was the name, which a later plan may share."""
   path = placed.apply()
   assert dataclasses.replace(placed).apply() == path
   assert _with_priorities(placed, 0).apply() != path
 
 
 def test_nobody_else_may_read_plans_in_the_cache(placed, folder):
-  """Once everybody could read the cache folder, if a plan came first."""
+  """Once everybody could read the cache folder, if `apply` made it."""
   path = pathlib.Path(placed.apply())
   assert path.parent == folder
   assert path.stat().st_mode & 0o777 == 0o600
@@ -71,7 +71,7 @@ def test_a_plan_elsewhere_is_written_as_save_does(placed, tmp_path):
     ({'may_round': True, 'plan': {'a': 'GPU:0'}}, {'may_round': True}),
 ])
 def test_the_rest_of_the_option_stays(placed, before, others):
-  """Once it was lost."""
+  """Once the other keys were lost."""
   _set(before)
   path = placed.apply()
   assert _option() == {**others, 'plan': path}
@@ -80,7 +80,7 @@ def test_the_rest_of_the_option_stays(placed, before, others):
 @pytest.mark.parametrize('path', [None, 'file/plan.json'])
 def test_a_plan_that_cannot_be_written_is_an_error_of_ours(
     placed, tmp_path, monkeypatch, path):
-  """Once it was a FileNotFoundError, and of the option nothing was left."""
+  """Once this was a FileNotFoundError, and the option was lost."""
   (tmp_path / 'file').write_text('')
   monkeypatch.setenv('GDP_CACHE_DIR', str(tmp_path / 'file'))
   _set({'may_round': True})

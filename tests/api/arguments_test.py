@@ -1,4 +1,4 @@
-"""Tests of checks of what Python programs pass."""
+"""Tests of the checks of arguments."""
 
 import math
 import pathlib
@@ -94,7 +94,7 @@ def test_a_wrong_profile_is_told_before_the_graph_is_read(tmp_path):
     gdp_grappler.place(never, '2xP100', profile=f'{tmp_path}/none')
 
 
-# Each was an error of Python, such as a bare TypeError.
+# Once each of these values raised an error of Python, such as a TypeError.
 @pytest.mark.parametrize('wrong', [{'time_budget_s':
     'big'}, {'time_budget_s': -1}, {'seed': 'x'}, {'seed': -1}, {'plan':
         3}, {'placer': 3}, {'policy': 3}, {'profile': 3}, {'max_memory': 3}])

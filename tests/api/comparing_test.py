@@ -17,7 +17,7 @@ _GRAPH = pathlib.Path(__file__).parents[1] / 'testdata/dense_train_step.pb'
 
 @pytest.fixture(scope='module')
 def table():
-  """Three placers, one of which cannot."""
+  """Three placers. One of them cannot place this graph."""
   return gdp_grappler.compare(_GRAPH, '2xP100',
                               ['random', 'single_device', 'human_expert'])
 
@@ -58,7 +58,7 @@ def test_unknown_placers_are_refused_before_the_work():
     importlib.util.find_spec('placer_model') is None,
     reason='the trainer is not installed')
 def test_placers_of_keras_2_are_imported_first():
-  """TensorFlow was loaded with Keras 3 by the reading."""
+  """Once reading the graph loaded TensorFlow with Keras 3 first."""
   program = ('import gdp_grappler\n'
              f'table = gdp_grappler.compare({str(_GRAPH)!r}, "2xP100",\n'
              '    ["single_device", "gdp_policy", "coloc_rl"],\n'

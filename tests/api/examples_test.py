@@ -1,4 +1,4 @@
-"""The examples in the docstrings of what scripts call run as they are."""
+"""The examples in docstrings of public functions run as they are."""
 
 import inspect
 import pathlib

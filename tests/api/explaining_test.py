@@ -20,7 +20,7 @@ _GRAPH = pathlib.Path(__file__).parents[1] / 'testdata/dense_train_step.pb'
 
 
 def _placed(graph, devices, seconds=1.):
-  """On CPU:0, GPU:0, GPU:1 without figures of their own."""
+  """Returns a placed step whose ops take `seconds` on each device."""
   cluster = clusters.make_cluster(2)
   step = step_lib.Step(graph, cluster, None, clusters.FixedCosts(seconds))
   return placed_step.PlacedStep(
@@ -41,7 +41,7 @@ def _why(plan, pattern='*'):
 
 
 def test_who_chose_is_a_map_of_layers(tmp_path):
-  # It was "the placer", which had not been asked.
+  # Once the reason named "the placer", which had chosen nothing.
   plan = gdp_grappler.place(_GRAPH, '2xP100', plan={'dense_1': 'GPU:1'})
   product = '*/dense_1_2/MatMul'
   assert _why(plan,
@@ -56,7 +56,7 @@ def test_who_chose_is_a_map_of_layers(tmp_path):
 
 
 def test_a_plan_file_knows_which_ops_its_map_named(tmp_path):
-  """It once said of all ops that a map of layers had chosen."""
+  """Once all ops were said to be chosen by a map of layers."""
   plan = gdp_grappler.place(_GRAPH, '2xP100', plan={'dense_1': 'GPU:1'})
   path, again = tmp_path / 'plan.json', tmp_path / 'again.json'
   plan.save(path)
@@ -65,7 +65,7 @@ def test_a_plan_file_knows_which_ops_its_map_named(tmp_path):
   assert _why(read) == _why(plan)
   read.save(again)
   assert again.read_bytes() == path.read_bytes()
-  # A plan for devices that the map's cluster had alone.
+  # The map names a device that this cluster lacks.
   fields = json.loads(path.read_text())
   fields['layers'] = {'dense_1': 'GPU:7'}
   path.write_text(json.dumps(digests.sealed(fields)))
@@ -196,7 +196,7 @@ def test_a_real_graph_is_explained(placed, capsys):
 
 
 def test_a_notebook_says_which_tensors_it_leaves_out():
-  """It showed 10 of 29 tensors, without a word."""
+  """Once a notebook did not say that it showed 10 of 29 tensors."""
   explanation = gdp_grappler.explain(_placed(graphs.chain(30), [1, 2] * 15),
                                      '*')
   assert '... and 19 more tensors' in explanation._repr_html_()

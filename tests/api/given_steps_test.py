@@ -8,7 +8,7 @@ from gdp_grappler import errors
 
 @pytest.mark.parametrize('step', [3, None, 'plan.json'])
 def test_a_value_that_is_no_step_is_named(step, tmp_path):
-  """AttributeErrors of our own code said nothing."""
+  """Once an AttributeError did not name the argument."""
   match = 'give what `place` or `load_plan` returns'
   with pytest.raises(errors.PlanError, match=f'before is .*; {match}'):
     gdp_grappler.diff(step, step)

@@ -1,4 +1,4 @@
-"""Tests of tables by layer, and of the maps that they are."""
+"""Tests of tables by layer, and of maps of layers."""
 
 import pathlib
 
@@ -63,7 +63,7 @@ def test_the_table_is_shown_in_terminals_and_notebooks(placed):
 
 
 def test_a_notebook_marks_warnings_as_a_terminal_does():
-  """What does not fit looked like a remark below the table."""
+  """Once a warning looked like a remark below the table."""
   graph = graphs.make_graph([(0, 1, 8)], param_bytes=[1 << 60, 0])
   cluster = clusters.make_cluster(2)
   placed = placed_step.PlacedStep(
@@ -75,19 +75,20 @@ def test_a_notebook_marks_warnings_as_a_terminal_does():
 
 
 def _layering(names, devices, **changes):
-  """Of layers with one variable each.
+  """Returns the layering of layers with one variable each.
 
   Args:
-    names: [L], of the layers.
-    devices: [L], or [3 L] of a variable, its read and a product.
-    **changes: Of the graph.
+    names: [L], names of the layers.
+    devices: [L], devices of layers, or [3 L], devices of the variable, its read
+      and a product of each layer.
+    **changes: Changed fields of the graph.
   """
   count = len(names)
   edges = [
       edge for i in range(count)
       for edge in ((3 * i, 3 * i + 1, 8), (3 * i + 1, 3 * i + 2, 40))
   ]
-  # Scalars alone would be taken for the optimizer's.
+  # Layers with only scalar tensors would look like parts of the optimizer.
   edges += [(3 * i + 2, 3 * i + 5, 40) for i in range(count - 1)]
   graph = graphs.make_graph(
       edges, names=[
@@ -127,7 +128,7 @@ def test_what_is_elsewhere_is_counted():
 
 
 def test_layers_inside_a_spread_layer_have_rows_and_full_names_where_needed():
-  """'dense' alone would hold for that of the encoder, too."""
+  """The short name 'dense' would also match the encoder's layer."""
   names = ['encoder/dense', 'encoder/out', 'dense']
   found = _layering(names, [1, 2, 2])
   assert [row.name for row in found.rows] == names
@@ -143,14 +144,14 @@ def test_one_place_for_all_ops(placed):
 
 
 def test_a_loss_with_scalar_variables_does_not_hide_the_layers_of_a_model():
-  """With two outputs the model had one row: a loss held trackers."""
+  """Once a model with two outputs had one row, as its loss has variables."""
   names = ['net/low', 'net/high', 'compile_loss']
   found = _layering(names, [1, 1, 2], param_bytes=[64, 0, 0, 64, 0, 0, 4, 0, 0])
   assert list(found.as_map()) == ['low', 'high', 'compile_loss']
 
 
 def test_only_names_that_mean_others_as_well_are_longer_in_a_map():
-  """Once all names were longer, and an edit by the short one had no effect."""
+  """Once all names were longer, and edits by a short name had no effect."""
   found = _layering(['net_1/a', 'net_1/b', 'net_1/c/a', 'net_1/c/d'],
                     [1, 2, 1, 1])
   assert [row.name for row in found.rows] == ['a', 'b', 'c']
@@ -158,7 +159,7 @@ def test_only_names_that_mean_others_as_well_are_longer_in_a_map():
 
 
 def test_the_map_of_a_plan_that_keeps_numbers_keeps_them():
-  """A layer went to the CPU with its products, as most of it was there."""
+  """Once a layer's products went to the CPU, as most of the layer was there."""
   same = np.tile([[True, True], [True, True], [False, True]], (2, 1))
   devices = [0, 0, 1, 1, 1, 1]
   found = _layering(['a', 'b'], devices, same_numbers=same)
@@ -169,7 +170,7 @@ def test_the_map_of_a_plan_that_keeps_numbers_keeps_them():
 
 
 def test_what_is_outside_of_the_model_has_no_slash_before_its_name():
-  """A map had '/mean_squared_error'."""
+  """Once a map had the name '/mean_squared_error'."""
   found = _layering(['net_1/a', 'net_1/body/loss', 'net_1/body/o', 'loss'],
                     [1, 1, 1, 2], op_types=[
                         *['VarHandleOp', 'ReadVariableOp', 'MatMul'] * 3,
@@ -179,7 +180,7 @@ def test_what_is_outside_of_the_model_has_no_slash_before_its_name():
 
 
 def test_parameters_have_moving_averages_and_no_slots():
-  """A batch normalization had half of what Keras counts."""
+  """Once a batch normalization had half of the parameters in Keras."""
   names = [
       'kernel', 'mean', 'slot', 'net/norm/read', 'net/norm/mul', 'net/norm/sub',
       'net/norm/Assign', 'gradient_tape/net/norm/mul/Mul', 'adam/sub',

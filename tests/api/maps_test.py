@@ -20,7 +20,7 @@ def _words():
 
 
 def test_a_table_that_a_map_puts_on_a_device_stays_whole(tmp_path):
-  """The user named the device of the layer, and got four parts on it."""
+  """Once the layer had four parts, all on the device of the map."""
   told = []
   placed = gdp_grappler.place(_words, '2xP100', plan={'embedding*': 'CPU:0'},
                               max_memory={'GPU': '12MB'}, tell=told.append)
@@ -37,7 +37,7 @@ def test_a_table_that_a_map_puts_on_a_device_stays_whole(tmp_path):
 @pytest.mark.parametrize('optimizer', ['sgd', 'adam', 'adagrad'])
 def test_the_gradient_of_the_first_layer_is_with_its_variable(
     package, optimizer):
-  """It followed the batch to the CPU, and most of the update followed it."""
+  """Once the gradient followed the batch to the CPU, with the update."""
   x = inputs = package.Input((64,))
   for name in 'abc':
     x = package.layers.Dense(8, name=name)(x)

@@ -1,4 +1,4 @@
-"""Labels of models whose loss does not tell them."""
+"""Labels of models whose loss does not determine the labels' shape."""
 
 import keras
 import numpy as np
@@ -17,7 +17,7 @@ def _of_three(labels, outputs):
 
 
 def test_labels_that_nobody_can_guess_are_asked_for_or_taken_from_a_fit():
-  """The advice was to make a program run that ran, even after a fit."""
+  """Once the error said to make the program run first, which ran."""
   model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4)])
   model.compile('sgd', _of_three)
   with pytest.raises(errors.InvalidGraphError, match=r'Give data=\(x, y\)'):
@@ -29,7 +29,7 @@ def test_labels_that_nobody_can_guess_are_asked_for_or_taken_from_a_fit():
 
 
 def test_a_model_is_placed_after_a_fit_that_left_the_shape_of_labels_open():
-  """Unknown dimensions of labels became 64, which no output had."""
+  """Once unknown dimensions of labels became 64, unlike the outputs."""
   model = keras.Sequential([keras.Input((10, 3)), keras.layers.Dense(4)])
   model.compile('sgd', keras.losses.SparseCategoricalCrossentropy())
   specs = tf.TensorSpec((None, 10, 3)), tf.TensorSpec((None, None), tf.int64)
@@ -42,7 +42,7 @@ def test_a_model_is_placed_after_a_fit_that_left_the_shape_of_labels_open():
 
 
 def test_data_is_not_the_advice_where_the_trace_succeeds(monkeypatch):
-  """The advice to give data followed every error of a model."""
+  """Once each error about a model ended with the advice to give data."""
 
   def fails(*_):
     raise errors.InvalidGraphError('It cannot be rewritten.')

@@ -25,7 +25,7 @@ tf.config.optimizer.set_experimental_options(
 
 @pytest.mark.e2e
 def test_variables_stay_where_fit_has_put_them():
-  """They went back while a model was placed, and `fit` went on without them."""
+  """Once `place` moved the variables of a running `fit` back."""
   done = fresh.run_code(_TWO_CPUS + """
 model = keras.Sequential([
     keras.Input((4,)), keras.layers.Dense(4, name='moved'),
@@ -53,7 +53,7 @@ print(json.dumps(seen))
 
 @pytest.mark.e2e
 def test_a_model_is_placed_although_the_option_was_on_before():
-  """Its optimizer's variables were left without values, and `fit` failed."""
+  """Once the optimizer's variables had no values, and `fit` failed."""
   done = fresh.run_code("""
 import keras
 import numpy as np
@@ -76,7 +76,7 @@ for value in (True, False):
 
 @pytest.mark.e2e
 def test_a_program_may_run_ops_asynchronously():
-  """A cancelled function ended `fit`, `place` and all that came later."""
+  """Once a cancelled function ended `fit`, `place` and all later calls."""
   done = fresh.run_code(_TWO_CPUS + """
 tf.config.experimental.set_synchronous_execution(False)
 model = keras.Sequential([

@@ -67,7 +67,7 @@ def test_variables_of_a_function_have_their_paths():
 
 
 def test_a_model_can_be_trained_afterwards_as_before():
-  # Counters and seeds wait for no batch.
+  # Ops of counters and seeds need no batch, so they could run in a trace.
   losses = []
   for looked_at in (False, True):
     keras.utils.set_random_seed(0)
@@ -160,7 +160,7 @@ def test_a_v1_graph_with_its_initializers(tmp_path):
 
 
 def test_the_graph_of_a_function_is_a_graph():
-  """It was taken for a concrete function, and an AttributeError came."""
+  """Once this graph was taken for a function: an AttributeError."""
   function = tf.function(lambda x: x @ x)
   traced = function.get_concrete_function(tf.TensorSpec([8, 8]))
   assert 'MatMul' in _placed(traced.graph).graph.op_types
@@ -186,7 +186,7 @@ def test_a_model_without_inputs_is_refused():
 
 
 def test_the_option_stays_as_it_is_while_a_model_is_traced():
-  """Another thread may train by it."""
+  """Another thread may train with the option on."""
   seen = []
   model = _model(optimizer='sgd', loss='mse')
   make = model.make_train_function
@@ -208,7 +208,7 @@ def test_the_option_stays_as_it_is_while_a_model_is_traced():
 
 
 def test_a_step_for_gpus_is_what_a_gpu_would_run_and_leaves_no_trace():
-  """Keras' SiLU became a kernel that only CPUs have."""
+  """Once Keras' SiLU became a kernel that only CPUs have."""
   model = keras.Sequential([
       keras.Input((6,), batch_size=2, dtype='int32'),
       keras.layers.Embedding(10, 8),
@@ -286,7 +286,7 @@ def _made_of_own_class():
     pytest.param(_Subclassed, id='not compiled'),
 ])
 def test_a_batch_that_the_model_does_not_take_is_an_error_of_ours(graph):
-  """A function that makes the model let Keras' KeyError through."""
+  """Once Keras' KeyError ended `place`, if a function made the model."""
   if graph is None:
     graph = _made_of_own_class()
   elif graph is _Subclassed:
@@ -331,7 +331,7 @@ def _words():
 
 @pytest.mark.parametrize('split_tables', ['auto', {'embedding*': 4}])
 def test_a_function_that_makes_a_model_makes_its_table_in_parts(split_tables):
-  """Its table was too large for both devices, and nobody split it."""
+  """Once the table, too large for each device, stayed whole."""
   told = []
   placed = gdp_grappler.place(_words, '2xP100', placer='m_etf',
                               split_tables=split_tables,
@@ -394,6 +394,6 @@ def test_inputs_of_a_model_by_name():
     (lambda ring: _model(optimizer=keras.optimizers.SGD(ring), loss='mse'), {}),
 ], ids=['makes', 'traces', 'builds', 'trains'])  # yapf: disable
 def test_a_timeout_of_the_program_is_no_error_of_a_model(of_ring, arguments):
-  """It became an error that told users to change the model."""
+  """Once the timeout became an error that told users to change the model."""
   with alarms.alarm() as ring, pytest.raises(alarms.TooLongError):
     _placed(of_ring(ring), **arguments)

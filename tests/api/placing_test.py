@@ -31,7 +31,7 @@ _CLUSTER = '2xP100'
 
 @pytest.fixture(scope='module')
 def placed():
-  """By METIS."""
+  """A step placed by METIS."""
   return gdp_grappler.place(_GRAPH, _CLUSTER, placer='metis')
 
 
@@ -47,7 +47,7 @@ def test_five_lines_place_price_save_and_load(placed, tmp_path):
 
 @pytest.mark.parametrize('copied', [pickle.dumps, copy.deepcopy])
 def test_a_plan_in_memory_is_not_copied(placed, copied):
-  """Errors were about a lambda and about addresses in memory."""
+  """Once the errors were about a lambda and about addresses in memory."""
   with pytest.raises(errors.PlanError, match='Save it .* by .*load_plan'):
     copied(placed)
 
@@ -67,7 +67,7 @@ def test_a_cluster_may_be_an_object():
 
 
 def test_a_map_of_layers_has_the_baseline_of_other_plans(placed, tmp_path):
-  """The same step was '2.07x as fast as on one device', by a map 0.11x."""
+  """Once a step was '2.07x as fast', and by a map of layers '0.11x'."""
   mapped = gdp_grappler.place(_GRAPH, _CLUSTER, plan={'dense': 'GPU:1'})
   mapped.save(tmp_path / 'plan.json')
   for plan in (mapped, gdp_grappler.load_plan(tmp_path / 'plan.json', _GRAPH)):
@@ -105,7 +105,7 @@ def test_the_order_is_in_the_plan_where_it_pays():
 
 @pytest.fixture(name='searches')
 def _searches(monkeypatch):
-  """The configurations of all searches for control edges."""
+  """A list of the configurations of searches for control edges."""
   found, search = [], control_edges.control_edges
 
   def noted(graph, placement, simulator, config=control_edges.OrderConfig()):
@@ -176,7 +176,7 @@ def test_a_notebook_shows_names_as_text(placed):
 
 
 class _Step:
-  """Of a graph on two GPUs."""
+  """Stands for the step of a graph on two GPUs."""
 
   def __init__(self, graph):
     from gdp_grappler.placers import step
@@ -192,7 +192,7 @@ class _Step:
         ({'placer': 'metos'}, 'Did you mean "metis"?'),
         ({'order': 'lifo'}, 'Unknown order "lifo"'),
         ({'plan': 'p.json', 'placer': 'metis'}, 'takes the place of a placer'),
-        # The policy was ignored.
+        # Once the policy was ignored.
         ({'placer': 'metis', 'policy': 'p'}, '"metis" uses no network'),
         ({'plan': 'none.json'}, 'Cannot read plan none.json'),
         ({'plan': {'nobody': 'GPU:0'}
@@ -245,23 +245,23 @@ def test_what_breaks_rules_is_refused_by_name():
                           ('cpu', False, 'one device')])
 def test_the_best_single_device_is_called_by_what_it_is(cluster, may_round,
                                                         called):
-  # Too small a graph for launches to pay.
+  # The graph is so small that launches on a GPU do not pay.
   placed = gdp_grappler.place(_GRAPH, cluster, placer='single_device',
                               may_round=may_round)
   assert placed.where_alone == called
 
 
 def test_a_cpu_that_needs_a_gpu_is_no_baseline():
-  """A step was '5.51x as fast as on the CPU', which left half of it to a GPU.
+  """Once a step 'on the CPU', the baseline, had half of its ops on a GPU.
 
-  No GPU had room for the whole step, and the mix of both had.
+  No GPU had room for the whole step, but the CPU and a GPU together had.
   """
   cluster = clusters.make_cluster(2, memory_bytes=400)
   graph = graphs.chain(3, param_bytes=[100] * 3, allowed_types=[[1, 1], [0, 1],
                                                                 [1, 1]])
   step = step_lib.Step(graph, cluster, None, clusters.FixedCosts(1e-3))
   mixed = registry.create('single_device').place(step.problem())
-  assert mixed.devices.tolist() == [0, 1, 0]  # It fits.
+  assert mixed.devices.tolist() == [0, 1, 0]  # The mix fits.
   placed = gdp_grappler.PlacedStep(
       None, step, placement_lib.Placement(np.array([1, 1, 2]), cluster),
       'metis')
@@ -271,7 +271,7 @@ def test_a_cpu_that_needs_a_gpu_is_no_baseline():
 
 
 def test_a_map_that_names_the_cpu_is_obeyed_and_says_what_it_rounds(tmp_path):
-  """The variable of a layer stayed on the GPU, with the layer's update."""
+  """Once the layer's variable and its update stayed on the GPU."""
   path, told = tmp_path / 'map.json', []
   path.write_text('{"dense": "CPU:0"}')
   placed = gdp_grappler.place(_GRAPH, '2xP100', plan=path, tell=told.append)
@@ -283,7 +283,8 @@ def test_a_map_that_names_the_cpu_is_obeyed_and_says_what_it_rounds(tmp_path):
   assert by_scope == {'CPU:0'} and 'GPU:0' in placed.devices.values()
   assert any('round differently' in line for line in told)
   assert any(
-      'in none, which are where TensorFlow puts them' in line for line in told)
+      'in no layer of the map, which are where TensorFlow puts them' in line
+      for line in told)
 
 
 def test_a_map_names_no_cluster(tmp_path):
@@ -302,7 +303,7 @@ def test_a_batch_size_is_a_whole_number(batch_size):
 
 
 def test_layers_and_none_get_the_error_of_a_file():
-  """Both calls ended with a TypeError of `os.fspath`."""
+  """Once both calls ended with a TypeError of `os.fspath`."""
   for use in (gdp_grappler.load_plan,
               lambda plan, graph: gdp_grappler.simulate(graph, plan)):
     with pytest.raises(
@@ -315,13 +316,13 @@ def test_layers_and_none_get_the_error_of_a_file():
 
 
 def test_simulate_refuses_an_unknown_order_before_it_reads_the_graph():
-  """It read the graph, and then raised a ValueError."""
+  """Once `simulate` read the graph, and then raised a ValueError."""
   with pytest.raises(errors.GdpError, match='Unknown order "lifo"'):
     gdp_grappler.simulate('none.pb', 'none.json', order='lifo')
 
 
 def test_steps_of_0_seconds_are_as_fast_as_each_other(tmp_path, capsys):
-  """A graph without seconds ended with a ZeroDivisionError."""
+  """Once a graph without seconds ended with a ZeroDivisionError."""
   path = tmp_path / 'graph.json'
   path.write_text(json.dumps({'nodes': [{'name': 'a', 'seconds': 0}]}))
   compared = gdp_grappler.compare(path, _CLUSTER, ['single_device'])
@@ -332,7 +333,7 @@ def test_steps_of_0_seconds_are_as_fast_as_each_other(tmp_path, capsys):
 
 
 def test_only_the_other_step_takes_seconds(placed):
-  """The quotient was a ZeroDivisionError, and no JSON has an infinity."""
+  """Once the speed-up was a ZeroDivisionError. JSON has no infinity."""
   free = _free(placed)
   assert free.speedup == float('inf')
   compared = comparing.Comparison({'free': free}, {})
@@ -347,7 +348,7 @@ def _free(placed):
 
 
 def test_rounding_that_a_plan_allows_breaks_no_rule(tmp_path):
-  """The plan lost the requests by tf.device, and claimed to override them."""
+  """Once such a plan lost the requests by tf.device."""
 
   def make():
     import tensorflow as tf

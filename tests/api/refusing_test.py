@@ -1,4 +1,4 @@
-"""Errors about steps that fit no memory say what would help."""
+"""Errors about steps that fit no memory give advice."""
 
 import keras
 import pytest
@@ -50,7 +50,7 @@ def test_the_advice_is_spelled_as_a_flag_for_commands():
 
 
 def test_only_a_command_says_that_nothing_was_written():
-  """Callers in Python had not asked for a file."""
+  """Callers in Python do not ask for a file."""
   assert 'Nothing was written' not in _error(_make, _TOO_SMALL)
   with spelling.as_flags():
     assert _error(_make, _TOO_SMALL).endswith(' Nothing was written.')

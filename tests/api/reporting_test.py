@@ -35,7 +35,7 @@ def _placed(graph, devices, name='made'):
 
 
 def _data(path):
-  """What a page carries."""
+  """Returns the data that a page contains."""
   packed = re.search('id="data">([A-Za-z0-9+/=]*)</script>',
                      path.read_text())[1]
   return json.loads(gzip.decompress(base64.b64decode(packed)))
@@ -43,7 +43,7 @@ def _data(path):
 
 @pytest.fixture(scope='module')
 def plans():
-  """Of a real graph."""
+  """Two plans of a real graph."""
   return [
       gdp_grappler.place(_GRAPH, '2xP100', placer=placer)
       for placer in ('random', 'metis')
@@ -68,7 +68,7 @@ def test_a_single_plan_stands_beside_one_device(plans, tmp_path):
 
 @pytest.mark.parametrize('number', [1, 2])
 def test_layers_are_in_the_order_of_the_model(number, tmp_path):
-  """The page had them in that of the graph, which a sort made."""
+  """Once the page had the layers in the sorted order of the graph."""
   inputs = keras.Input((8,))
   ends = []
   for name in ('first', 'second', 'third', 'fourth'):
@@ -142,14 +142,14 @@ def test_without_plotly_it_says_what_to_install(plans, tmp_path, monkeypatch):
 
 
 def test_plans_of_several_graphs_are_refused(plans, tmp_path):
-  with pytest.raises(errors.PlanError, match='Report them apart'):
+  with pytest.raises(errors.PlanError, match='Write a report for each'):
     gdp_grappler.report([plans[0], _placed(graphs.chain(1), [0])],
                         tmp_path / 'page.html')
   with pytest.raises(errors.PlanError, match='no plan to report'):
     gdp_grappler.report([], tmp_path / 'page.html')
 
 
-# In a browser.
+# The tests below use a browser.
 
 
 @pytest.fixture(scope='module', name='browser')
@@ -182,14 +182,14 @@ def test_axes_are_in_the_unit_of_the_texts(browser, plans, tmp_path):
 
 
 def test_the_page_says_whose_memory_it_shows(plans, tmp_path):
-  # A curve that falls after 3 of 224 ms was not explained.
+  # Once nothing explained a curve that falls early in the step.
   gdp_grappler.report(plans, tmp_path / 'page.html')
   page = (tmp_path / 'page.html').read_text()
   assert 'gives it back when the host sends' in page
 
 
 def test_the_page_says_what_gaps_of_the_chain_are(plans, tmp_path):
-  """A row with 2.9 ms of launches said that it 'waits before for nothing'."""
+  """Once a row with 2.9 ms of launches said 'waits before for nothing'."""
   gdp_grappler.report(plans, tmp_path / 'page.html')
   page = (tmp_path / 'page.html').read_text()
   assert 'Gaps are the times before and between them' in page
@@ -198,7 +198,7 @@ def test_the_page_says_what_gaps_of_the_chain_are(plans, tmp_path):
 
 @pytest.mark.e2e
 def test_curves_of_three_plans_have_three_dashes(browser, plans, tmp_path):
-  """The second and the third looked alike."""
+  """Once the curves of the second and the third plan looked alike."""
   gdp_grappler.report([*plans, plans[0]], tmp_path / 'page.html')
   _shown(browser, tmp_path / 'page.html')
   lines = browser.run('return document.getElementById("memory").data.map('
@@ -243,7 +243,7 @@ def test_the_table_is_searched_and_a_row_shows_its_op(browser, plans, tmp_path):
   browser.type('#search', 'matmul')
   browser.wait_until('return !document.getElementById("found").textContent'
                      f'.endsWith("of {plans[0].graph.num_ops}")')
-  # A name, a type or a reason has the word.
+  # The word is in the name, the type or the reason of each row.
   rows = browser.run('return [...document.querySelectorAll("#ops tbody tr")]'
                      '.map(row => row.innerText.toLowerCase())')
   assert rows and all('matmul' in row for row in rows)
@@ -285,7 +285,7 @@ def test_a_large_graph_is_drawn_with_few_bars(browser, tmp_path):
 
 
 def test_a_name_that_is_no_page_is_refused(plans, tmp_path, capsys):
-  """`--output=x.pdf` was a page under another name."""
+  """Once `--output=x.pdf` wrote an HTML page."""
   with pytest.raises(errors.GdpError, match='End the name in .html'):
     gdp_grappler.report(plans[0], tmp_path / 'x.pdf')
   assert gdp.run(

@@ -1,4 +1,4 @@
-"""What `may_round` does to placements, plans and their prices."""
+"""Effects of `may_round` on placements, plans and their prices."""
 
 import dataclasses
 import json
@@ -16,7 +16,7 @@ _GRAPH = str(
 
 
 def _on_cpu(placed):
-  """Ops of float arithmetic on a CPU."""
+  """Returns the number of ops that round differently on the CPU."""
   return constraints.changes_numbers(placed.graph, placed.step.cluster,
                                      placed.placement.devices).sum()
 
@@ -86,7 +86,7 @@ def test_a_plan_says_yes_or_no(plan, value):
 
 
 def test_a_map_of_layers_is_obeyed_and_told_what_rounds(tmp_path):
-  """Its user has said where a layer is to be computed, as by a pin."""
+  """A map says where a layer is computed, as a pin does."""
   told = []
   placed = gdp_grappler.place(_GRAPH, '2xP100', plan={'dense_1': 'CPU:0'},
                               tell=told.append)
@@ -94,7 +94,7 @@ def test_a_map_of_layers_is_obeyed_and_told_what_rounds(tmp_path):
   assert 0 < count < _on_cpu(
       gdp_grappler.place(_GRAPH, '2xP100', plan={'*': 'CPU:0'}))
   assert told[-1].startswith(f'{count} ops compute on another kind of device')
-  # Of a plan that is made of it, everybody knows.
+  # The plan file says so, too.
   placed.save(tmp_path / 'plan.json')
   assert json.loads((tmp_path / 'plan.json').read_text())['may_round'] is True
 
@@ -112,7 +112,7 @@ def test_plans_are_compared_whichever_may_round(rounding):
 
 
 def _tight():
-  """A GPU too small for the graph, and a CPU with room."""
+  """A cluster of a GPU too small for the graph, and a CPU with room."""
   cluster = presets.preset('1xP100')
   cpu, gpu = cluster.devices
   return dataclasses.replace(

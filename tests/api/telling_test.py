@@ -1,4 +1,4 @@
-"""What calls from Python say meanwhile."""
+"""Progress and assumptions that calls from Python print."""
 
 import io
 import pathlib
@@ -24,7 +24,7 @@ class _Terminal(io.StringIO):
 
 
 def _terminal(monkeypatch):
-  """Standard error from now on: pytest has its own until a test begins."""
+  """Replaces standard error. Before a test begins, pytest has its own."""
   stream = _Terminal()
   monkeypatch.setattr(sys, 'stderr', stream)
   return stream
@@ -35,12 +35,12 @@ def _place(**options):
 
 
 def test_a_call_on_a_terminal_says_what_it_does(monkeypatch):
-  # It was silent for 18 s.
+  # Once such a call was silent.
   terminal = _terminal(monkeypatch)
   _place()
   said = terminal.getvalue()
   assert 'gdp: placing 192 ops by metis' in said
-  # The line is rewritten, and gone in the end.
+  # The line is rewritten, and erased at the end.
   assert said.endswith('\r\x1b[K') and '\n' not in said
 
 
@@ -59,7 +59,7 @@ class _Tee:
 
 @pytest.mark.parametrize('verbose', ['auto', True])
 def test_standard_error_may_be_an_object_of_the_program(verbose, monkeypatch):
-  """Once a call ended, because such an object lacked `closed`."""
+  """Once a call ended with an error, because the object lacked `closed`."""
   tee = _Tee()
   monkeypatch.setattr(sys, 'stderr', tee)
   _place(verbose=verbose)

@@ -36,7 +36,7 @@ def _answers(monkeypatch, answer, has_gpu=False):
 
 
 def _on_gpu(runs):
-  """Other numbers than on a CPU, over two GPUs and with a shape on the CPU."""
+  """Turns results of CPUs into results of GPUs, which have other losses."""
   (losses, _), (placed, devices) = runs
   names = [device.replace('CPU', 'GPU') for device in devices]
   return (([loss + 1e-3 for loss in losses], ['GPU:0']),
@@ -64,7 +64,7 @@ def test_kinds_of_devices_are_compared_with_themselves(monkeypatch):
 
 
 def test_programs_side_by_side_share_a_small_card(monkeypatch):
-  """Each reserved memory that it did not need, and then libraries failed."""
+  """Once each program reserved the memory that libraries needed."""
   grows = []
 
   def call(*unused_arguments, environment, **unused_options):
@@ -93,7 +93,7 @@ def test_another_kind_is_refused(capsys):
 
 
 def test_a_gpu_is_cut_in_two(monkeypatch):
-  """As TensorFlow is told, where no GPU is at hand."""
+  """Checks the calls of TensorFlow, because the test has no GPU."""
   told = {}
   config = verify_programs.tf.config
   monkeypatch.setattr(config, 'list_physical_devices',
@@ -147,7 +147,7 @@ def test_a_program_that_dies_is_told(monkeypatch):
 
 
 def test_ctrl_c_ends_the_programs(monkeypatch):
-  """The command waited for its programs, for up to ten minutes."""
+  """Once the command waited for its programs, for up to ten minutes."""
   running, said, call = threading.Semaphore(0), [], calls.call
 
   def interrupted(function, unused_kind, *, started, **unused_options):
@@ -173,7 +173,7 @@ def test_ctrl_c_ends_the_programs(monkeypatch):
 
 
 def test_no_kind_is_not_a_success():
-  """It said that placement works here, of no program."""
+  """Once the result for no program was that placement works here."""
   with pytest.raises(
       errors.GdpError, match='no devices to verify placement on'
       '. Give CPU or GPU'):
@@ -181,6 +181,6 @@ def test_no_kind_is_not_a_success():
 
 
 def test_a_kind_may_be_a_text(monkeypatch):
-  """There were no devices called "C"."""
+  """Once the error was that there are no devices called "C"."""
   _answers(monkeypatch, lambda function: _GOOD)
   assert [p.kind for p in gdp_grappler.verify('CPU').programs] == ['CPU'] * 3

@@ -1,6 +1,6 @@
-"""What callers may expect of every cost model.
+"""Tests that every cost model has to pass.
 
-A new cost model joins by a line in `_MODELS`.
+A new cost model needs a line in `_MODELS`.
 """
 
 import dataclasses
@@ -111,7 +111,7 @@ def test_what_it_returns_is_the_callers_to_change(costs, graph, cluster):
 
 
 def test_a_part_of_the_graph_costs_what_it_did(costs, graph, cluster):
-  """Ops keep their price where others are left out: names find them."""
+  """Cost models look ops up by name, so an op keeps its seconds in a part."""
   kept = np.flatnonzero(np.isin(np.arange(40), graph.edges.ravel()))[:5]
   part = graphs.make_graph(num_ops=len(kept),
                            names=[graph.names[i] for i in kept],

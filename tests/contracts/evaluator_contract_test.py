@@ -1,6 +1,6 @@
-"""What callers may expect of every evaluator.
+"""Tests that every evaluator has to pass, by itself and within a recorder.
 
-A new evaluator joins by a line in `_MAKERS`; a recorder goes around each.
+A new evaluator needs a line in `_MAKERS`.
 """
 
 import math
@@ -25,7 +25,7 @@ from helpers import clusters
 from helpers import measured
 from helpers import stopwatches
 
-# From a source and a cluster.
+# Functions from a source and a cluster to an evaluator.
 _MAKERS: dict[str, Callable[..., evaluator_lib.Evaluator]] = {
     'simulator':
         lambda source, cluster: simulator.Simulator(cluster),
@@ -41,7 +41,7 @@ _CLUSTER = clusters.make_cluster()
 
 
 def _step():
-  """Two variables, each with a group of its own, and what is made of them."""
+  """Makes two variables, each in its own group, and their product."""
   v1 = tf.compat.v1
   first, second = (
       v1.get_variable(name, (8, 8), use_resource=True) for name in 'ab')
@@ -52,7 +52,7 @@ def _step():
 
 @pytest.fixture(name='built', scope='module')
 def _built():
-  """A source and its graph."""
+  """Returns a source and its graph."""
   return measured.build(_step)
 
 
@@ -75,7 +75,7 @@ def _evaluator(request, built, monkeypatch):
 
 
 def _by_group(graph, count, seed=0):
-  """int [K, G], legal."""
+  """Returns random legal devices of groups, int [K, G]."""
   rng = np.random.default_rng(seed)
   allowed = constraints.allowed_devices(graph, _CLUSTER)
   allowed[:, 2] &= not allowed[:, :2].any(axis=1).all()
@@ -85,7 +85,7 @@ def _by_group(graph, count, seed=0):
 
 
 def _legal(graph, count):
-  """int [K, N]."""
+  """Returns random legal devices of ops, int [K, N]."""
   return _by_group(graph, count)[:, graph.groups]
 
 

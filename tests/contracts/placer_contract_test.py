@@ -1,4 +1,4 @@
-"""What every placer owes; those that learn have tests of their own."""
+"""Tests that every placer has to pass, except placers that learn."""
 
 import dataclasses
 import functools
@@ -31,21 +31,21 @@ _CLUSTERS = {
     'two hosts': presets.preset('2x2xK40-eth10'), 'mixed': clusters.mixed()
 }
 _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
-# A graph of its own for each.
+# Each cluster has its own graph.
 _each_case = pytest.mark.parametrize('seed, cluster',
                                      [*enumerate(_CLUSTERS.values())],
                                      ids=_CLUSTERS.keys())
-# They do as they are told, and owe nobody a good placement.
+# Placers that follow a prescribed rule. Their steps may be slow.
 _OBEDIENT = ('cpu_only', 'gpu_only', 'human_expert', 'random', 'round_robin')
-# `single_device` is what the others are compared with.
+# `single_device` is left out, because the others are compared with it.
 _no_worse = pytest.mark.parametrize('name', [
     name for name in _NAMES
     if not name.endswith('_published') and name not in (*_OBEDIENT,
                                                         'single_device')
 ])
-# For searches, where it does not matter how far they come.
+# Seconds of searches in tests that do not check how good the result is.
 _SHORT_S = 0.1
-# Ends before the first price on any machine.
+# Seconds that are over before the first price on any machine.
 _NEARLY_NONE_S = 1e-6
 _OPS = 80
 
@@ -60,7 +60,7 @@ def _graph(seed, num_ops=_OPS):
 
 
 def _rounding(graph):
-  """Groups on GPUs, some on CPUs, that other devices would round otherwise."""
+  """Returns the graph with groups that round differently on the other type."""
   homes = np.random.default_rng(3).choice(3, graph.num_groups, p=[.6, .1, .3])
   same = np.array([[0, 1], [1, 0], [1, 1]], bool)[homes]
   return graph.replace(same_numbers=same[graph.groups])
@@ -73,7 +73,7 @@ def _name(request):
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
-  """Those that run others, or long, do so less: others have their turn."""
+  """Shortens placers that run other placers, and searches by annealing."""
   monkeypatch.setattr(best_of, 'DEFAULT_NAMES',
                       ('single_device', 'human_expert', 'metis'))
   monkeypatch.setattr(annealing_placer, 'evaluations_for', lambda problem: 500)
@@ -81,7 +81,7 @@ def _short(monkeypatch):
 
 @pytest.fixture(scope='module', autouse=True)
 def _forked():
-  """The start of a process is told elsewhere."""
+  """Saves time: other tests cover the start of a partitioner's process."""
   with forked_calls.partitioners():
     yield
 
@@ -92,7 +92,7 @@ def _training_step(file_name):
 
 
 def _place(name, graph, cluster, seed=0, seconds=None, **given):
-  """With an expert who knows nothing of what is allowed."""
+  """Places by a placer; the human expert's devices may be illegal."""
   if (placer_table.Need.GPU in registry.get(name).needs and
       single_device.first_device(cluster, 'GPU') is None):
     pytest.skip('needs a GPU')
@@ -126,7 +126,7 @@ def test_what_rounds_stays_on_its_kind_of_device(name, cluster):
   alone = np.bincount(graph.groups)[graph.groups] == 1
   rounded = constraints.changes_numbers(graph, cluster, placement.devices)
   assert not rounded[free & alone].any()
-  # It is the rule that keeps them.
+  # Without the rule on rounding, other devices would be allowed.
   assert (constraints.allowed_devices(graph, cluster)
           != constraints.allowed_devices(graph.replace(may_round=True),
                                          cluster)).any()
@@ -152,7 +152,7 @@ def test_training_steps_are_placed(name, cluster, file_name):
 
 
 def test_the_same_seed_gives_the_same_placement(name):
-  # A search that a clock may stop owes nothing: here the clock stands.
+  # The clock stands still, because a search that the clock ends may differ.
   first, second = (_place(name, _graph(1, 40), _CLUSTERS['mixed'], 5,
                           clock=deadlines.still).devices for _ in range(2))
   assert first.tolist() == second.tolist()
@@ -212,7 +212,7 @@ def test_never_worse_than_the_best_device_alone(name, cluster, seed):
 @_no_worse
 @pytest.mark.parametrize('seed', range(3))
 def test_never_worse_whatever_the_speeds_pins_and_links(name, seed):
-  """The fastest GPU is not the best one where much is pinned to another."""
+  """If many ops are pinned to a GPU, another GPU may be faster but worse."""
   rng = np.random.default_rng(seed)
   cluster = clusters.make_cluster(3, latency_s=1e-4, bandwidth_bytes_per_s=1e9,
                                   memory_bytes=1 << 33)

@@ -1,4 +1,4 @@
-"""What a program asks for by `tf.device` stays, unless it says otherwise."""
+"""Ops and variables under `tf.device` stay there, unless pins are ignored."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_ops_stay(results, kind):
 
 
 def test_ops_of_a_partial_run_stay(results):
-  """Its graph is optimized in `partial_run_setup`, which was not watched."""
+  """The pass once missed graphs that `partial_run_setup` optimizes."""
   assert any("1 op stays where tf.device put it ('pins')" in line
              for line in results['partial_lines'])
 

@@ -1,4 +1,4 @@
-"""Where Keras would choose XLA, that is what a placed step has to beat."""
+"""If Keras chooses XLA, `fit` compares placed steps with steps by XLA."""
 
 import pytest
 
@@ -8,7 +8,7 @@ pytestmark = pytest.mark.e2e
 _CLUSTERS = 'placed, with XLA inside each device'
 _WAYS = ('with XLA', 'placed', _CLUSTERS)
 
-# On CPUs with AVX-512 oneDNN rewrites ops, and XLA clusters none of these.
+# On CPUs with AVX-512 oneDNN rewrites ops, and XLA does not cluster these ops.
 results = programs.results('compared.py', TF_ENABLE_ONEDNN_OPTS='0')
 
 
@@ -21,7 +21,7 @@ def test_the_fastest_way_stays(results, way):
   assert found['losses'] == pytest.approx(results['stock'], rel=1e-4)
   planned, said = [l for l in found['lines'] if 'initialize' not in l]
   assert 'the first steps run with XLA, to compare' in planned
-  assert ' with XLA, ' in said and 'XLA rounds otherwise' in said
+  assert ' with XLA, ' in said and 'XLA rounds differently' in said
   last = f'stays {way}{", as Keras chose" * (not is_placed)}'
   assert f': {last}. ' in said
 
@@ -51,7 +51,7 @@ def test_steps_of_a_call_are_compared_as_well(results):
 
 
 def test_a_layer_that_another_model_moved_goes_back_for_xla(results):
-  """XLA failed in the first step of the second model."""
+  """XLA once failed in the first step of the second model."""
   found = results['shared']
   for losses, expected in zip(found['losses'], found['stock'], strict=True):
     assert losses == pytest.approx(expected, rel=1e-4)
@@ -60,12 +60,12 @@ def test_a_layer_that_another_model_moved_goes_back_for_xla(results):
 
 
 def test_a_step_that_xla_compiled_before_the_option_was_on_is_placed(results):
-  """The step passed for a function of the user, whose variables stay."""
+  """The step once counted as a user's function, whose variables stay."""
   assert len(results['late']) > 1
 
 
 def test_a_loaded_model_is_compared_as_well(results):
-  """Keras stores "auto" as True, which passed for the choice of the user."""
+  """Keras stores "auto" as True, which once counted as the user's choice."""
   assert results['loaded'] == 'placed'
 
 

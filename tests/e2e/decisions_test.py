@@ -23,7 +23,7 @@ def _told(finished):
 
 
 def _run(folder, **changes):
-  """As a user starts it."""
+  """Starts the program as a user does."""
   return _told(
       fresh.run('decisions.py', _argument(changes), GDP_CACHE_DIR=str(folder)))
 
@@ -42,7 +42,7 @@ def program():
 
 @pytest.fixture
 def run(program):
-  """Runs it in a process that has imported TensorFlow and no more."""
+  """Runs the program in a fork of a process that has imported TensorFlow."""
   return lambda folder, **changes: _told(
       program.run(_argument(changes), GDP_CACHE_DIR=str(folder)))
 

@@ -1,4 +1,4 @@
-"""Every way a graph can be run, in one fresh interpreter."""
+"""All ways to run a graph, in one fresh interpreter."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_session_does_not_change_the_callers_config(results):
 
 def test_a_session_whose_executor_has_one_thread_is_left_alone(
     finished, results):
-  """Placed, it once waited forever for a tensor of another device."""
+  """A placed session once waited forever for a tensor of another device."""
   stock, found = results['one_thread']
   assert found == stock and set(stock['devices']) == {'CPU:0'}
   assert sum('sessions with SINGLE_THREADED_EXECUTOR' in l
@@ -69,7 +69,7 @@ def test_a_session_whose_executor_has_one_thread_is_left_alone(
 
 def test_a_function_whose_executor_has_one_thread_is_left_alone(
     finished, results):
-  """Placed, it once waited forever for a tensor of another device."""
+  """A placed function once waited forever for a tensor of another device."""
   found = results['one_thread_function']
   assert set(found['in_scope']) == {'CPU:0'} and len(found['after']) > 1
   assert sum('functions with SINGLE_THREADED_EXECUTOR' in l
@@ -95,7 +95,7 @@ def test_loop_and_its_gradient_are_placed_and_right(results):
 
 def test_no_warnings(finished):
   assert finished.notices
-  # The plan's scopes do share a variable.
+  # The warning on two scopes that share a variable is right.
   assert not [
       line for line in finished.notices
       if 'Warning' in line.replace('Warning: "left" and "right/*" share', '')

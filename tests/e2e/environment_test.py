@@ -39,7 +39,7 @@ shown = tf.config.optimizer.get_experimental_options().get('gdp_placement')
 print(json.dumps({'ours': ours, 'shown': shown, 'used': used()}))
 '''
 _RANDOM = '{"placer": "random", "keep_best": false}'
-# What forks of one interpreter, which has imported TensorFlow, run.
+# Each of these texts runs in a fork of an interpreter that has run `_START`.
 _CODE_WINS = """
 by_environment = used()
 shown = tf.config.optimizer.get_experimental_options()['gdp_placement']
@@ -72,7 +72,7 @@ for code in CASES:
 
 @pytest.fixture(name='off', scope='module')
 def _off():
-  """A program that only tries to set what is no option."""
+  """Runs a program that only tries to set wrong options."""
   return fresh.run_code(_START + """
 before = tf.config.optimizer.get_experimental_options()
 used_before = used()
@@ -92,7 +92,7 @@ print(json.dumps({
 
 @pytest.fixture(name='switched_on', scope='module')
 def _switched_on():
-  """What each of `_SWITCHED_ON` left behind."""
+  """Returns the finished run of each text of `_SWITCHED_ON`."""
   finished = fresh.run_code(f'{_START}CASES = {_SWITCHED_ON!r}\n{_FORKS}',
                             GDP_PLACEMENT=_RANDOM, GDP_DISABLE='0')
   streams = (finished.stdout, finished.stderr)
@@ -188,7 +188,7 @@ def test_loader_for_another_tensorflow_costs_one_line(tmp_path):
 
 
 def test_program_without_python_is_left_alone(tmp_path):
-  """A C++ server: the loader is there, the interpreter is not."""
+  """For example a C++ server, which loads the plugin but has no interpreter."""
   compiler = shutil.which(os.environ.get('CC', 'gcc'))
   loader, server = tmp_path / 'libloader.so', tmp_path / 'server'
   subprocess.run([

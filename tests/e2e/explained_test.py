@@ -1,4 +1,4 @@
-"""Whatever Keras does, a user reads why its step was placed or was not."""
+"""For each call of Keras, a line says why its step was placed or was not."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_every_call_has_its_line(results):
 
 
 def test_methods_of_one_batch_are_named(results):
-  """Lines about `train_on_batch` said "fit of"."""
+  """Lines about `train_on_batch` once said "fit of"."""
   lines = [
       l for l in results['one_batch'] if not l.startswith('initial values')
   ]
@@ -63,7 +63,7 @@ def test_methods_of_one_batch_are_named(results):
 
 
 def test_a_map_of_no_layer_is_told_of_once(results):
-  """Each function without a layer of the map had a line."""
+  """Once each function without a layer of the map had a line."""
   line, = (l for l in results['misspelled'] if 'no op is in "absent"' in l)
   assert line.startswith('fit of "net": left as it was')
 

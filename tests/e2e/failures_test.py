@@ -41,14 +41,14 @@ def test_placer_runs_on_one_thread_and_never_for_its_own_graphs(finished):
 
 
 def test_exceptions_of_signal_handlers_reach_the_program(finished):
-  """Once only Ctrl-C did: programs that `timeout` or SLURM ends went on."""
+  """Once only Ctrl-C did, so programs survived the signals of `timeout`."""
   assert finished.results['interrupted'] == [
       'KeyboardInterrupt()', "TimeoutError('mine')", 'SystemExit(7)'
   ]
 
 
 def test_nobody_waits_for_a_placer_that_ran_out_of_time(finished):
-  """Else the program would have waited for itself and not ended."""
+  """If the program waited, it would wait for itself and never end."""
   assert finished.results['hung'] == 1
 
 

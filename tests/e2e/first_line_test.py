@@ -15,7 +15,8 @@ from helpers import warm
 pytestmark = pytest.mark.e2e
 _ROOT = pathlib.Path(__file__).parents[2]
 
-# Ends with the first write to standard error, and says what was there by then.
+# A program that ends at the first write to standard error, and prints the large
+# modules that it has imported until then.
 _WATCHED = """
 import os, sys
 
@@ -73,7 +74,7 @@ def test_the_first_line_waits_for_no_import(tmp_path, name):
 
 
 def test_benchmarks_speak_before_they_import(tmp_path):
-  # The first of the imports ends it.
+  # The program ends when it imports this file.
   (tmp_path / 'numpy.py').write_text('raise SystemExit("imported")')
   path = os.pathsep.join(map(str, (tmp_path, _ROOT)))
   with warm.cold():

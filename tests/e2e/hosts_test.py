@@ -27,9 +27,11 @@ _LABELS = 'localhost/0/CPU:0', 'worker/0/CPU:0', 'worker/1/CPU:0'
 
 @contextlib.contextmanager
 def _servers(log, **variables):
-  """Two of them, each a process; yields addresses and processes.
+  """Starts two servers, and yields their addresses and processes.
 
-  Their standard error goes to `log`, a binary file.
+  Args:
+    log: Binary file for the standard error of both.
+    **variables: Environment variables of both.
   """
   held = []
   for _ in range(2):
@@ -59,15 +61,16 @@ def _servers(log, **variables):
 
 
 def _run(mode, keras='keras', servers=None, **variables):
-  """What the program and both servers left behind.
+  """Runs the program; its standard error includes that of both servers.
 
-  Servers know no Keras; a program of Keras 3 is a fork of what theirs are.
+  With Keras 3 the program preloads the library of the servers, so that `warm`
+  can fork all of them from one process.
 
   Args:
-    mode: Of the program.
-    keras: Which one it uses.
-    servers: Variables of the environment for the servers alone.
-    **variables: For all.
+    mode: Mode of the program.
+    keras: 'keras' or 'tf_keras'.
+    servers: Environment variables of the servers alone.
+    **variables: Environment variables of the program and the servers.
   """
   more = {'TF_USE_LEGACY_KERAS': '1'} if keras == 'tf_keras' else _LOOPBACK
   with tempfile.TemporaryFile() as log:
@@ -80,7 +83,7 @@ def _run(mode, keras='keras', servers=None, **variables):
 
 
 def _placed(finished, what):
-  """The notice of a graph; on every host named, there are ops of it."""
+  """Returns the number of ops on each device in the notice of a graph."""
   notice, = [n for n in finished.notices if re.match(rf'\[gdp\] {what}: ', n)]
   assert ' placed by round_robin: ' in notice
   return {
@@ -108,7 +111,7 @@ def test_connected_to_a_cluster():
 
 
 def test_servers_that_run_what_they_are_sent_need_no_plugin():
-  """A page said that each machine needs it."""
+  """The docs once said that each machine needs the plugin."""
   finished = _run('cluster', servers={'GDP_DISABLE': '1'})
   _check_fit(finished, [_OWN, *_HOSTS])
   assert set(_placed(finished, 'function')) == set(_LABELS)
@@ -121,7 +124,7 @@ def test_connected_to_hosts_with_keras_2():
 
 
 def test_a_resolver_makes_the_first_host_the_default():
-  """It runs functions as a whole, places them, and variables stay."""
+  """The first host runs functions as a whole and places them."""
   finished = _run('master')
   _check_fit(finished, _HOSTS[:1])
   function = finished.results['function']
@@ -133,14 +136,14 @@ def test_a_resolver_makes_the_first_host_the_default():
 
 
 def test_a_fit_within_the_scope_of_a_host_with_keras_2():
-  """The server is still at the first call when that has returned."""
+  """The server still runs the first call after the call has returned."""
   finished = _run('scope', 'tf_keras')
   _check_fit(finished, _HOSTS[1:])
   assert any('that server runs it as a whole' in n for n in finished.notices)
 
 
 def test_sessions_are_placed_by_their_server():
-  """Ops that read a buffer after an update once read a copy made before it."""
+  """Ops that read a buffer after an update once read a copy from before it."""
   finished = _run('session')
   (losses,
    alone), (placed,
@@ -153,7 +156,7 @@ def test_sessions_are_placed_by_their_server():
 
 
 def test_a_host_that_dies(tmp_path):
-  """TensorFlow says so itself, and the next start has the host that is left."""
+  """TensorFlow raises the error. The next start uses the remaining host."""
   cache = str(tmp_path)
   died = _run('killed', GDP_CACHE_DIR=cache).results
   assert died['error'] == 'UnavailableError' and died['cause'] == 'None'

@@ -17,7 +17,7 @@ def program(request):
 
 @pytest.fixture
 def models(program):
-  """What became of each model."""
+  """Returns the results of each model."""
   legacy, finished = program
   found = finished.results['fit']
   assert tuple(found) == _MODELS[legacy]
@@ -40,7 +40,7 @@ def test_losses_equal_those_of_an_unplaced_run(models):
   for result in models:
     assert len(result['stock']) == 2
     assert result['placed'] == result['stock']
-  # Of one model, what the option changes while Keras traces, too.
+  # One model was also made and traced without the option.
   (placed, traced), = ((result['placed'], result['made_anew'])
                        for result in models if 'made_anew' in result)
   assert placed == traced

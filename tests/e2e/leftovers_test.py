@@ -1,4 +1,4 @@
-"""Found by use: what a placement or the option must not leave behind."""
+"""Effects that a placement or the option must not have later."""
 
 import pytest
 
@@ -13,8 +13,8 @@ def finished():
 
 
 def test_a_seeded_stream_of_a_session_goes_on_whatever_runs(finished):
-  # A kernel of a session serves all its graphs; on another device the stream
-  # began anew.
+  # All graphs of a session share the kernel of a random op. On another device,
+  # the op once got a new kernel, and its random stream began anew.
   for placed in finished.results['placed']:
     assert placed == finished.results['stock']
 

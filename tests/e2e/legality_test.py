@@ -1,9 +1,9 @@
-"""Nothing illegal is ever written: many kinds of graphs, placed at random.
+"""Random placements of many kinds of graphs change no results.
 
-One fresh process runs each graph unplaced, and placed at random on three
-logical CPU devices, by seeds that take turns: functions and sessions through
-the pass, v1 graphs also from a GraphDef placed offline. Results have to be
-equal, to the last bit.
+One fresh process runs each graph twice: unplaced, and placed at random on three
+logical CPU devices. The pass places functions and sessions. Graphs of
+TensorFlow 1 are also placed offline, as a GraphDef. Results have to be equal to
+the last bit.
 """
 
 import json
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture(scope='module')
 def verdicts(tmp_path_factory):
-  """Name -> '' or what went wrong; graphs a crash left out are missing."""
+  """Returns the error or '' of each graph that ran before a crash, if any."""
   path = tmp_path_factory.mktemp('legality') / 'verdicts.jsonl'
   environment = fresh.environment()
   environment.setdefault('TF_PLUGGABLE_DEVICE_LIBRARY_PATH',

@@ -1,4 +1,4 @@
-"""A model whose batch size no graph knows, in a fresh interpreter."""
+"""A model whose graph lacks the batch size, in a fresh interpreter."""
 
 import re
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.e2e
 
 
 def test_images_that_are_enlarged_train():
-  """Ten dimensions were each as large as a batch, and the process was gone."""
+  """Ten unknown dimensions once counted as batches, and the process died."""
   program = fresh.run('open_batch.py')
   assert len(program.results['loss']) == 1
   step, = re.findall(r'predicted step ([\d.]+)', program.stderr)

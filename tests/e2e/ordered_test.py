@@ -1,7 +1,7 @@
-"""An order by control edges changes when ops start, and no number.
+"""Control edges change the order of ops, but no numbers.
 
 One fresh process trains several models on four logical CPUs with a random
-placement, with TensorFlow's order and with ours.
+placement, without and with control edges.
 """
 
 import re
@@ -26,7 +26,7 @@ def results(tmp_path_factory):
 
 
 def _four_cpus():
-  """Logical CPUs described as devices of their own, so that order pays."""
+  """Returns four logical CPUs with cores of their own, so that edges gain."""
   names = [cluster_lib.local_name('CPU', i) for i in range(4)]
   return cluster_lib.Cluster(
       'cpus',
@@ -44,7 +44,7 @@ def _four_cpus():
 def test_losses_are_the_same_to_the_last_bit(results, name):
   fifo, ordered = results[name]['fifo'][0], results[name]['ordered'][0]
   assert fifo == ordered
-  assert len(set(fifo)) == 6  # It trains.
+  assert len(set(fifo)) == 6  # The losses change.
 
 
 @pytest.mark.parametrize('name', _CASES)

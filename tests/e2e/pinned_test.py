@@ -1,4 +1,4 @@
-"""What users write into a graph reaches the pass."""
+"""Pins of users reach the pass."""
 
 import numpy as np
 import pytest

@@ -1,11 +1,12 @@
-"""Variables that move during `fit`, and all that must not notice."""
+"""Variables move during `fit`, and other features of Keras still work."""
 
 import pytest
 
 from helpers import programs
 
 pytestmark = pytest.mark.e2e
-# Each Keras has its own way of doing these; of the others one is enough.
+# Keras 3 and tf_keras have separate code for these cases. The other cases run
+# with Keras 3 only.
 _IN_BOTH = ('fit_evaluate_predict', 'traced_before', 'shared_layers', 'files',
             'averages', 'own_loop', 'made_again', 'switched',
             'read_by_a_dataset', 'shifted', 'guarded', 'planned')
@@ -55,7 +56,8 @@ def test_every_fit_is_explained(program):
 def test_the_guard_says_both_times(program):
   lines = [l for l in program.notices if 'measured' in l]
   if program.results['keras'].startswith('2.'):
-    # Its dropout would begin anew, so that it is placed at once.
+    # Timing would restart the random stream of tf_keras' dropout. So the step
+    # is placed without a guard.
     assert not lines
     return
   line, = lines

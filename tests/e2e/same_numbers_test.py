@@ -1,4 +1,4 @@
-"""Placing changes no numbers, with oneDNN on: to the last bit."""
+"""With oneDNN on, placing changes no bit of the numbers."""
 
 import pytest
 

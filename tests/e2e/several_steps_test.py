@@ -14,7 +14,7 @@ def test_results_are_those_without_placement(program, name):
 
 
 def test_losses_of_outputs_are_those_without_placement(keras_3):
-  """A single step knew the size of its batch, which Keras' loop did not."""
+  """Steps run one by one know the batch size; in Keras' loop it is unknown."""
   assert keras_3.results['of_two_shapes']['equal']
   assert len(keras_3.results['of_two_shapes']['devices']) > 1
 
@@ -24,7 +24,7 @@ def test_results_in_keras_3_are_those_without_placement(keras_3, name):
   assert keras_3.results[name]['equal']
 
 
-# Under the guard they may have gone back.
+# These cases have no guard, which might move the variables back.
 @pytest.mark.parametrize('name', ['uneven', 'switched'])
 def test_variables_were_elsewhere(program, name):
   is_loop = program.results['keras'].startswith('2.')

@@ -1,4 +1,4 @@
-"""A model whose table no card holds trains in parts, in fresh interpreters."""
+"""A model trains with a table that no card can hold, in fresh interpreters."""
 
 import pytest
 

@@ -36,5 +36,5 @@ def test_losses_and_what_is_saved_equal_those_without_us(program, tmp_path):
   for name in ('losses', 'evaluated', 'loaded'):
     assert on[name] == off[name]
   assert on['loaded'] == on['evaluated']
-  # Without us nothing is made elsewhere.
+  # Without the plugin, all weights are made on the first card.
   assert set(off['made']) == {'CPU:1'}

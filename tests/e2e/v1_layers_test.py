@@ -8,9 +8,9 @@ pytestmark = pytest.mark.e2e
 
 
 def test_layers_share_weights_as_without_the_option():
-  """Two towers got weights of their own, although a scope said to share them.
+  """Two towers once got separate weights, in a scope that shares weights.
 
-  A layer that was built before its first call ended the program.
+  A layer that was built before its first call once ended the program.
   """
   found = fresh.run('v1_layers.py', TF_USE_LEGACY_KERAS='1').results
   assert found['stock']['names'] == [

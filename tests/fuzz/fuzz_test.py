@@ -1,4 +1,4 @@
-"""A short run of the fuzz, and that it would notice."""
+"""Runs the fuzz briefly, and checks that it notices broken rules."""
 
 import dataclasses
 import os
@@ -24,13 +24,13 @@ from helpers import readers
 
 _CASES = 15
 _PLACERS = 'metis', 'm_etf'
-# Families of which a placement is known that fits.
+# Families whose cases have a known placement that fits.
 _PLANT = 'planted', 'layers', 'zero'
 
 
 @pytest.fixture(scope='module', autouse=True)
 def _forked():
-  """`make fuzz` starts a process for each call of a partitioner."""
+  """Saves time: `make fuzz` starts a new process for each partitioning."""
   with forked_calls.partitioners():
     yield
 
@@ -100,7 +100,7 @@ class _Everywhere:
 
 
 class _Slowest:
-  """Everything on the slowest device."""
+  """Places all ops on the slowest device."""
 
   def place(self, problem):
     rows = one_device.on_each(problem.cluster, problem.allowed)
@@ -173,7 +173,7 @@ def test_a_run_that_was_killed_goes_on(monkeypatch, capsys, tmp_path):
   code, first = run(4)
   assert code == 1
   written = journal.read_text()
-  journal.write_text(written[:-20])  # While it wrote of the last.
+  journal.write_text(written[:-20])  # Killed while it wrote the last report.
   examined = []
   real = runs.run
   monkeypatch.setattr(
@@ -181,7 +181,7 @@ def test_a_run_that_was_killed_goes_on(monkeypatch, capsys, tmp_path):
       (examined.extend(seeds), real(seeds, *rest))[1])
   code, again = run(4)
   assert code == 1 and len(examined) == 1
-  # What was broken before is told again.
+  # The second run repeats the broken rules of the journal.
   assert first.count('BROKEN') == again.count('BROKEN')
   assert run(6)[0] == 1 and examined[1:] == [4, 5]
   run(2, 'heft')  # Other placers are another run.
@@ -204,8 +204,8 @@ def test_the_program_ends_with_one_line_of_counts(monkeypatch, capsys, placer,
 @pytest.mark.parametrize(
     'seed, placer',
     [
-        (338, runs.STRANGERS),  # A warning of Python's for a damaged text.
-        (525, 'structured'),  # Out of memory where a placement is known to fit.
+        (338, runs.STRANGERS),  # Python warned of a damaged text.
+        (525, 'structured'),  # Exceeded memory, though a placement fits.
     ])
 def test_what_was_broken_once_holds(seed, placer):
   assert not runs.examine(seed, (placer,)).broken

@@ -44,7 +44,7 @@ def breaches(seed: int, checked: Callable[[],
     seed: Seed of the kinds of files and their damage.
     checked: Called for each file that was read.
   """
-  from helpers import readers  # isort: skip  # Says which Keras.
+  from helpers import readers  # isort: skip  # First, because it chooses Keras.
   from helpers import damage
   from helpers import graph_damage
   kind = list(readers.READERS)[seed % len(readers.READERS)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-# Some of them for the runs to find imported.
+# Some modules are imported here so that the forked runs need not import them.
 from matplotlib.backends import backend_agg  # noqa: F401
 
 from placer_model.benchmark import loader as loader_lib

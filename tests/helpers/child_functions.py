@@ -98,7 +98,7 @@ def doctor_of_gpus(cluster, split, memory_bytes):
   _ = native_gpus.NativeGpus(machine.Machine(presets.preset(cluster)))
   if memory_bytes is not None:
     splitting._free_bytes = lambda names: dict.fromkeys(names, memory_bytes)
-  environment._USERS_DISABLE = ''  # Only children run without the plugin.
+  environment._USERS_DISABLE = ''  # Children have GDP_DISABLE, users have not.
   return {
       finding.what: (finding.state, finding.detail)
       for finding in doctor._read_report(probe.report(split), [])

@@ -30,7 +30,7 @@ def source(**homes: str) -> source_graph.SourceGraph:
   result = dataclasses.replace(source_graph.from_meta_graph(meta_graph),
                                devices=tuple(map(graph_defs.CPU, range(3))))
   device = dict(homes)
-  # Nodes come after their inputs, except where a loop goes back.
+  # Nodes come after their inputs, except for the back edges of loops.
   for node in result.graph_def.node:
     inputs = {name.partition(':')[0] for name in node.input}
     if node.op in ('Enter', 'ReadVariableOp') or 'Assign' in node.op:

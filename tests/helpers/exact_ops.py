@@ -15,8 +15,8 @@ def bits(values: object) -> np.ndarray:
   return np.asarray(values, np.float32).view(np.uint32)
 
 
-# All of them have to come out as they went in: a negative zero, a number below
-# the least normal one, infinities, and one that is no number, of two kinds.
+# Values that an exact op must leave unchanged: a negative zero, a denormal,
+# infinities, and two kinds of NaN.
 VALUES = np.concatenate([
     np.array([0x80000000, 1, 0x807fffff, 0x7f800000, 0xff800000, 0x7fc00001],
              np.uint32).view(np.float32),
@@ -43,13 +43,13 @@ def _array() -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def _changed(change: Callable[[tf.Tensor], object]) -> tf.Tensor:
-  """What a variable holds that began with `X`."""
+  """Returns the value of a variable that had the value `X` before a change."""
   variable = tf.Variable(X)
   change(variable.handle)
   return variable.read_value()
 
 
-# Each gives floats, of which every one is one of `VALUES`, 0 or 1.
+# Functions by op type. Each element of a result is one of `VALUES`, 0 or 1.
 MOVES = {
     'Bitcast':
         lambda: raw.Bitcast(input=raw.Bitcast(input=X, type=tf.int32), type=tf.
@@ -304,7 +304,7 @@ MOVES = {
         lambda: raw.ZerosLike(x=X),
 }
 
-# Each gives numbers that are counted, or yes and no.
+# Functions by op type. Results are integers or booleans.
 COUNTS = {
     'DebugNanCount':
         lambda: raw.DebugNanCount(input=X, tensor_name='x:0', debug_urls=[]),

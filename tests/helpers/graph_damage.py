@@ -160,7 +160,7 @@ def _change_function(graph: Any, node: Any, other: Any, rng: Rng) -> None:
 
 
 def _change_call(graph: Any, node: Any, other: Any, rng: Rng) -> None:
-  """Changes the first node that calls a function; `node` does not count."""
+  """Changes the first node that calls a function; ignores `node`."""
   del node, other
   for body in (graph.node, *(f.node_def for f in graph.library.function)):
     for caller in body:

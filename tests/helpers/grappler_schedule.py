@@ -14,8 +14,8 @@ from tensorflow.python.grappler import item as grappler_item
 from gdp_grappler.graph import op_properties
 from gdp_grappler.graph.sources import pruning
 
-# Bandwidth in GB/s, by which Grappler's estimator divides bytes. It is so high
-# that each transfer takes the least time, 1 ns, and ops cost their arithmetic.
+# Bandwidth of all devices. It is so high that each transfer takes the least
+# time, 1 ns, and an op takes the time of its arithmetic.
 _BANDWIDTH_KB_PER_S = 1 << 50
 
 # OpLevelCostEstimator::PredictIdentity, which prices Merge: kMinComputeCost.
@@ -52,7 +52,8 @@ def run(definition: graph_pb2.GraphDef, devices: list[str]) -> GrapplerSchedule:
       Grappler pass receives them. Grappler ends the process if one is missing.
     devices: [N], full names. All GPUs become equal, and so do all CPUs.
   """
-  # Arguments and results of a function as nodes that Grappler can run.
+  # Grappler cannot run arguments and results of a function, so they become
+  # other nodes.
   executable = graph_pb2.GraphDef()
   executable.CopyFrom(definition)
   op_properties._replace(

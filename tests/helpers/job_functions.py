@@ -44,7 +44,7 @@ def unmade(setup):
 
 
 def seen(setup):
-  """Returns a function with variables, niceness and temporary folder."""
+  """Returns a function that returns variables, niceness, temporary folder."""
   del setup
   job_worker.alone()
   return lambda job: ([os.environ.get(name) for name in job.arguments],

@@ -197,7 +197,7 @@ def _difference(expected, found) -> str:
 
 
 def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
-  if a.dtype == object:  # Texts, of which the bytes are addresses.
+  if a.dtype == object:  # Texts. The bytes of the array are addresses.
     return np.array_equal(a, b)
   return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
 

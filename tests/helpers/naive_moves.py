@@ -185,7 +185,7 @@ def _sums(odds: Sequence[float]) -> np.ndarray:
 def compound(naive: NaiveMoves, kind: str, devices: np.ndarray,
              usual: np.ndarray, share: float,
              rng: np.random.Generator) -> np.ndarray:
-  """int [G], a move, and with such a probability another one from there."""
+  """Returns int [G], a move, and with probability `share` a further one."""
   result = naive.draw(kind, devices)
   while rng.random() < share:
     further = rng.choice(moves.Moves.kinds, p=usual)

@@ -14,13 +14,14 @@ from helpers import warm
 def children(process: int) -> list[int]:
   """Returns the ids of the child processes of a process, oldest first."""
   result = []
-  # Lists by thread lose those of a thread that ends while they are read.
+  # /proc/ID/task/*/children is not used: it may miss children of a thread that
+  # ends during the reading.
   for stat in pathlib.Path('/proc').glob('[0-9]*/stat'):
     try:
       name, _, rest = stat.read_text().rpartition(')')
     except (FileNotFoundError, ProcessLookupError):  # It has just gone.
       continue
-    # Those that only start others are no children of a test.
+    # Processes of `warm` that only fork do not count as children of a test.
     child = int(stat.parent.name)
     if int(
         rest.split()[1]) == process and not warm.forks(child,

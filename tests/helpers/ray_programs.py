@@ -78,7 +78,7 @@ def three_nodes() -> None:
           found[ended.index] = ended.result.tobytes()
           if count == 5:
             cluster.remove_node(nodes[0], allow_graceful=False)
-      # Ray may need a while to miss it.
+      # Ray may need some time to notice the loss.
       deadline = time.monotonic() + _MISSED_S
       while machines.width > 1 and time.monotonic() < deadline:
         time.sleep(.5)
@@ -104,7 +104,7 @@ def _listening(owners: set[int]) -> list[bool]:
   """Returns for each listening socket whether it is on the loopback."""
   inodes = set()
   for owner in owners:
-    # It, or a file of it, may just have gone.
+    # The process may have ended, or may have closed a file.
     with contextlib.suppress(FileNotFoundError):
       for handle in os.listdir(f'/proc/{owner}/fd'):
         with contextlib.suppress(FileNotFoundError):

@@ -130,7 +130,7 @@ def _read_plan(path: pathlib.Path) -> None:
 
 
 def _read_policy(path: pathlib.Path) -> None:
-  # Without its memory of what was loaded before.
+  # The cache of `learned` would return a policy that was loaded before.
   learned._load(str(path.parent))
 
 

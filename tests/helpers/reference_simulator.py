@@ -48,14 +48,15 @@ class ReferenceSimulator:
       priorities: [N], or None for first in, first out.
       workspace: [N, D] bytes, or None for none.
       buses: [D], devices with one number share a bus; None for none.
-      contention: [D], what is slowed by others of the bus, or None.
-      dispatch_factors: [N], how many times as long as usual a thread takes for
-        an op, and what it sends; None for once.
-      root_ranks: [N], of ops that wait for nothing; None for topological.
+      contention: [D], `Contention.shares`, or None for 0.
+      dispatch_factors: [N], factor of the time in which a thread dispatches an
+        op and sends its outputs; None for 1.
+      root_ranks: [N], order of the ops without inputs; None for topological.
       launches: [N], kernels of an op in a step; None for one in each run.
-      host_work: [N], what the host does beyond, in dispatches; or None.
-      card_shares: [N, D], what share of its card an op can use; None for all.
-      poll_factors: [N], times `poll_s` of what an op sends; None for once.
+      host_work: [N], further work of the host, in dispatches; None for 0.
+      card_shares: [N, D], share of its card that an op can use; None for all.
+      poll_factors: [N], factor of `poll_s` for copies of an op's outputs; None
+        for 1.
     """
     self.graph, self.cluster = graph, cluster
     self.seconds, self.devices = seconds, [int(d) for d in devices]

@@ -14,9 +14,9 @@ from gdp_grappler.cluster import cluster as cluster_lib
 class Transfer:
   """A tensor (or None, a control edge) on its way to another device.
 
-  Times are None until they are known. `start` to `end` it is on the link, from
-  `taken_up` to `done` both memories hold it; on a stream it waits for its
-  `earliest` start, which is not before it was `issued`.
+  Times are None until they are known. From `start` to `end` the tensor is on
+  the link. From `taken_up` to `done` it is in both memories. On a stream it
+  waits for its `earliest` start, which is not before it was `issued`.
   """
   tensor: int | None
   op: int
@@ -39,7 +39,7 @@ class Wires:
   Attributes:
     transfers: In the order of their requests.
     streams: Copies by (device, kind), in the order of their issue.
-    filled: Compute unit -> when its stream of kernels will have ended.
+    filled: End of the last kernel in the stream, by compute unit.
   """
 
   def __init__(self, cluster: cluster_lib.Cluster, poll_factors=None):

@@ -1,4 +1,4 @@
-"""Searches with other numbers."""
+"""Changes the default config of searches."""
 
 import dataclasses
 
@@ -6,7 +6,7 @@ from gdp_grappler.placers.search import search_config
 
 
 def changed(**parts):
-  """The default config with other fields, such as `coarse={'passed_on': 3}`."""
+  """Returns the default with other values, such as coarse={'passed_on': 3}."""
   default = search_config.DEFAULT
   return dataclasses.replace(
       default, **{

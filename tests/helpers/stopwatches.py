@@ -52,7 +52,7 @@ class Stopwatch(evaluator_lib.Wrapper):
 
 
 class Runner(Stopwatch):
-  """A stopwatch in place of a `Measurer`: it has nothing to end."""
+  """A stopwatch in place of a `Measurer`. It has no processes to end."""
 
   def __enter__(self) -> Runner:
     return self

@@ -166,7 +166,7 @@ def _kind(args: Any, env: Mapping[str, str] | None) -> _Kind | None:
       for name in env.keys() | os.environ.keys() if name not in _ANY):
     return None
   variables = {name: env.get(name) or None for name in _APART}
-  if preloaded := variables[_PRELOAD]:  # Twice is once.
+  if preloaded := variables[_PRELOAD]:  # A library may be named twice.
     variables[_PRELOAD] = ':'.join(dict.fromkeys(preloaded.split(':')))
   _, module, program, arguments = _parsed([os.fspath(a) for a in args[1:]])
   if not module:
@@ -213,11 +213,12 @@ def _parsed(args: Sequence[str]) -> tuple[bool, str, str, list[str]]:
 
 def _starter(kind: _Kind) -> _Starter:
   with _lock:
-    # Another kind will often do, but who wants no Keras may look for it.
+    # A starter of another kind may do. But a child without Keras may check that
+    # Keras was not imported.
     if kind.keras and kind not in _starters:
       kind = next((k for k in _starters if _serves(k, kind)), kind)
     result = _starters.pop(kind, None) or _Starter(*_started(kind))
-    _starters[kind] = result  # The last is the one that was used last.
+    _starters[kind] = result  # The starter that was used last is the last.
     while len(_starters) > _MOST:
       _starters.pop(next(iter(_starters))).close()
     return result
@@ -283,7 +284,7 @@ def _started(kind: _Kind) -> tuple[socket.socket, int]:
                      pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
                      stdout=subprocess.DEVNULL)
   _ids.add(process.pid)
-  process.returncode = 0  # It is `_Starter` who waits for it.
+  process.returncode = 0  # `_Starter` waits for the process.
   return ours, process.pid
 
 
@@ -333,7 +334,8 @@ def _serve(parent: socket.socket, kind: _Kind) -> NoReturn:
       _become(request, descriptors, kind)
       sys.exit()
     os.waitpid(middle, 0)
-    # Its parent is gone, so it is a child of whoever asked.
+    # The parent of the fork has ended, so the fork is now a child of the test
+    # process that sent the request.
     parent.sendall(os.read(reading, _NUMBER.size))
     for each in (*descriptors, reading, writing):
       os.close(each)
@@ -377,5 +379,6 @@ def _become(request: Mapping[str, Any], descriptors: Sequence[int],
 
 
 if __name__ == '__main__':
-  # What children import of this module has to be the same.
+  # Children import `helpers.warm`. They have to get this module object, not
+  # `__main__`.
   importlib.import_module('helpers.warm')._main(*sys.argv[1:])

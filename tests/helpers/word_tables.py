@@ -13,7 +13,7 @@ IDS = np.random.default_rng(0).integers(0, ROWS, (8, 5))
 
 
 def scope(parts):
-  """The context in which models have tables in parts; 0 for whole tables."""
+  """Returns a context in which models have tables in parts; 0 for whole."""
   # One pattern for the layers `words` and `head`, because a test may have only
   # one of them, and each pattern needs a layer.
   return (gdp_grappler.split_tables({'[hw]*': parts})
@@ -21,7 +21,7 @@ def scope(parts):
 
 
 def made(api, parts, make, *args, **how):
-  """What `make` returns, from a fixed seed; for `parts` see `scope`."""
+  """Returns the result of `make`, from a fixed seed; see `scope`."""
   api.utils.set_random_seed(7)
   with scope(parts):
     return make(*args, **how)
@@ -71,7 +71,7 @@ def classifier(api, parts, optimizer='adam'):
 
 def train(classified, eagerly=True):
   """Trains a `classifier` for a step; returns the loss before the step."""
-  # Tracing a step costs more than the few steps of a test.
+  # Tracing a step takes longer than the few steps of a test.
   classified.run_eagerly = eagerly
   return classified.train_on_batch(IDS, np.arange(8))
 

@@ -52,7 +52,7 @@ def _small_problem(seed):
 
 @functools.cache
 def _best_of_all(seed):
-  """Every placement of a small graph priced: the oracle."""
+  """The shortest step of all placements of a small graph."""
   problem = _small_problem(seed)
   every = np.array(
       list(
@@ -62,14 +62,14 @@ def _best_of_all(seed):
 
 
 def _over_the_best(seed):
-  """A search's step over the shortest of all placements of a random graph."""
+  """The step that a search finds, divided by the shortest possible step."""
   problem = _small_problem(seed)
   found = problems.seconds_of(problem, _place(problem, 2000))
   return found / _best_of_all(seed)
 
 
 def test_small_graphs_are_placed_as_well_as_can_be():
-  # Annealing may end in a local minimum, but rarely, and not far away.
+  # Annealing may end in a local minimum, but rarely, and with a similar step.
   ratios = sorted(map(_over_the_best, range(6)))
   assert ratios[:5] == pytest.approx([1.] * 5)
   assert ratios[5] < 1.06
@@ -109,7 +109,7 @@ def test_two_chains_part_as_wholes():
 
 
 def test_what_fits_beats_what_is_faster():
-  # Both fit on no device together; apart they wait for a transfer.
+  # No device has room for both ops. On two devices one op waits for a transfer.
   graph = graphs.chain(2, param_bytes=600)
   problem = _problem(graph, [[50, 1, 1]] * 2, memory_bytes=1000)
   placement = _place(problem)
@@ -118,7 +118,7 @@ def test_what_fits_beats_what_is_faster():
 
 
 def test_finds_into_memory_where_no_start_fits():
-  # 30 ops of 100 bytes on three devices for 11 of them: room for three more.
+  # Each of three devices has room for 11 ops, and there are 30 ops.
   graph = graphs.make_graph(num_ops=30, param_bytes=100)
   problem = _problem(graph, [[9, 1, 1]] * 30, memory_bytes=1100)
   placement = _place(problem, 1000)
@@ -181,7 +181,7 @@ def test_the_expert_is_a_start():
 
 
 class _Clock:
-  """Each look at it takes a second."""
+  """A clock that advances by a second at each call."""
 
   def __init__(self):
     self.now = 0.
@@ -193,7 +193,7 @@ class _Clock:
 
 @pytest.mark.parametrize('budget_s, batches', [(0, 0), (.5, 0), (4.5, 3)])
 def test_stops_when_its_time_is_over(budget_s, batches):
-  """Before a batch that would end later."""
+  """A batch that would end after the budget does not begin."""
   problem = _problem(graphs.random_graph(0, 50), time_budget_s=budget_s,
                      clock=_Clock())
   starts = len(_starts(problem, ()))
@@ -265,7 +265,7 @@ def _ordered(seed, evaluations, **fields):
 @pytest.mark.parametrize('seed', range(4))
 def test_both_orders_are_searched(seed):
   problem, (plain, ordered) = _ordered(seed, 800)
-  # What is left in the end is priced once more.
+  # The results are priced again at the end.
   assert problem.evaluator.evaluations <= 800 + 16
   assert plain.priorities is None and ordered.priorities is not None
   for placement in (plain, ordered):

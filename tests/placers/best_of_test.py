@@ -18,7 +18,7 @@ _CLUSTER = clusters.make_cluster(2, memory_bytes=1000)
 
 
 class _Fixed:
-  """Says the same device of every op; one that is not there is refused."""
+  """Puts all ops on one device; without a device it raises an error."""
 
   def __init__(self, device):
     self._device = device
@@ -33,7 +33,7 @@ class _Fixed:
 
 @pytest.fixture(autouse=True)
 def notices(monkeypatch):
-  """What was logged; placers are `random` on CPU:0, `metis` on GPU:0."""
+  """The warnings. `random` puts all ops on CPU:0, `metis` on GPU:0."""
   best_of._notice.cache_clear()
   devices = {'random': 0, 'metis': 1, 'single_device': 2, 'gdp': None}
   monkeypatch.setattr(registry, 'create', lambda name: _Fixed(devices[name]))
@@ -87,7 +87,7 @@ def test_who_cannot_is_left_out_and_that_is_said_once(notices):
 
 
 def test_notices_of_many_graphs_are_not_all_remembered(notices):
-  """A process once kept the text of each notice for good."""
+  """A process once kept the text of each notice in memory until its end."""
   for number in range(3 * best_of._MOST_NOTICES):
     best_of._notice('gdp', f'Graph {number} has no ops.')
   assert len(notices) == 3 * best_of._MOST_NOTICES
@@ -110,9 +110,9 @@ def test_nobody_is_asked_when_the_time_is_over_but_the_first_who_can():
   }
   placer = best_of.BestOfPlacer(('gdp', 'random', 'metis', 'single_device'))
   placer.place(problem.until(late))
-  assert placer.winner == 'single_device'  # The quickest.
+  assert placer.winner == 'single_device'  # It is the quickest.
   placer.place(problem.until(deadlines.within(1e6)))
-  assert placer.winner == 'random'  # The first of equals.
+  assert placer.winner == 'random'  # It is named first.
 
 
 def test_each_has_what_is_left_of_the_time(monkeypatch):

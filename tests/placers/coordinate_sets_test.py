@@ -1,4 +1,4 @@
-"""Sets that share coordinates, and the balance that draws them."""
+"""Moves of sets with equal coordinates, mostly from busy to idle devices."""
 
 import collections
 
@@ -17,17 +17,20 @@ _KINDS = moves.Moves.kinds
 
 
 def _unrolled():
-  """Three layers of eight steps, and problems of them."""
+  """A graph of three layers in eight time steps, and its problem."""
   made = unrolled.make(3, 8)
   return made, problems.make(made.graph, clusters.make_cluster(3))
 
 
 def _from(start):
-  """The same where one group alone takes any time, so that moves begin there.
+  """Moves of a graph in which only one group takes time, so all start there.
+
+  Args:
+    start: Layer and time step of this group.
 
   Returns:
-    What is unrolled; layers, steps and whether both are known, of groups; and
-    draws of moves.
+    The group; the layers [G] and time steps [G] of all groups; whether both are
+    known, bool [G]; and the moves.
   """
   made = unrolled.make(3, 8)
   graph = made.graph
@@ -75,7 +78,10 @@ def test_whole_layers_are_drawn_sooner_than_whole_steps():
 
 
 def _starts_and_targets(seconds, devices, count=2000):
-  """[count] pairs, from groups of which no two have a coordinate in common."""
+  """Moved groups [count] and their targets [count], one group per move.
+
+  Each group has a coordinate of its own.
+  """
   groups, num_devices = seconds.shape
   none = np.zeros((0, groups))
   drawer = native_drawer.NativeDrawer(
@@ -98,9 +104,9 @@ def test_work_goes_from_busy_devices_to_idle_ones():
   devices = np.array([1, 1, 1, 1, 2, 3])
   starts, targets = _starts_and_targets(seconds, devices)
   counts = np.bincount(starts, minlength=6)
-  assert counts[5] == 0  # It takes no time.
+  assert counts[5] == 0  # This group takes no time.
   assert counts[:4].min() > counts[4] > 0
-  # The less busy half of 2 and 3, or whatever.
+  # Device 3 is the less busy one of 2 and 3. Some targets are random.
   shares = np.bincount(targets[starts < 4]) / (starts < 4).sum()
   assert .6 < shares[3] < .75 and shares[[0, 2]].min() > .1
 

@@ -1,4 +1,4 @@
-"""The default placer: anchors, the policy beside them, refinement."""
+"""The default placer: anchors, the policy and the search."""
 
 import dataclasses
 import itertools
@@ -33,7 +33,7 @@ from helpers import watched_anchors
 
 @pytest.fixture(autouse=True)
 def _without_moves(monkeypatch):
-  """What is asked of others, where the policy of moves has nothing to say."""
+  """`gdp_policy` proposes nothing."""
   monkeypatch.setattr(move_policy, 'before_search', lambda *_: None)
 
 
@@ -41,7 +41,7 @@ _SINGLE = ('single_device',)
 
 
 class _Policy:
-  """Proposes one placement; counts how often it is loaded, and ahead."""
+  """Proposes one placement; counts loads, and loads in the background."""
 
   loaded = ahead = 0
 
@@ -71,9 +71,9 @@ def policy(monkeypatch):
 
 
 def _problem(seconds, num_ops=12, *, repeatable=True, **fields):
-  """Ops that know nothing of each other; counts what is priced.
+  """A problem of ops without edges; its evaluator counts prices.
 
-  Most clocks here stand still, so that what is priced has to end a search.
+  The problem is repeatable, so that a number of prices ends a search.
   """
   problem = problems.make(graphs.make_graph(num_ops=num_ops),
                           clusters.make_cluster(2),
@@ -130,7 +130,8 @@ def test_what_fits_nowhere_is_worth_a_search(policy):
 def test_repeatable_legal_and_none_proposed_twice(seed):
 
   def proposals():
-    # No time passes: on a busy machine the clock would stop the search.
+    # The clock stands still. A real clock would end the search on a busy
+    # machine.
     return default_placer.DefaultPlacer(anchors=_SINGLE).proposals(
         problems.make(graphs.random_graph(seed, 60), seed=seed,
                       clock=watched_anchors.Clock()))
@@ -190,21 +191,25 @@ def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
   assert problems.seconds_of(problem, placement) <= 12
   asked.clear()
   placer.place(_problem(1., time_budget_s=30., clock=clock))
-  # Starts are no placers; the last anchor came too late, not the policy.
+  # The last anchor is too late. The policy is not.
   assert [name for name, _ in asked] == list(anchors[:3])
   assert policy.loaded == 1
 
 
 @pytest.mark.parametrize('budget_s, share', [(40., .35), (.01, 1.)])
 def test_no_anchor_takes_the_time_of_the_others(monkeypatch, budget_s, share):
-  """On RNNLM-4, METIS took all of it: 3 s gave a slower step than 1 s."""
+  """On RNNLM-4, METIS once took all of the time.
+
+  A search of 3 s then found a slower step than a search of 1 s.
+  """
   budgets = watched_anchors.watch_seconds(monkeypatch)
   default_placer.DefaultPlacer(anchors=('heft', 'single_device', 'round_robin'),
                                asks_policy=False).place(
                                    _problem(1., time_budget_s=budget_s,
                                             clock=watched_anchors.Clock(),
                                             repeatable=False))
-  # A placer may take half of the time that is left; what it saves, others have.
+  # A placer may take half of the time that is left. The clock stands still, so
+  # no placer takes any time.
   all_s = share * budget_s
   assert list(budgets.items()) == [('single_device', pytest.approx(all_s / 2)),
                                    ('heft', pytest.approx(all_s / 2)),
@@ -214,14 +219,15 @@ def test_no_anchor_takes_the_time_of_the_others(monkeypatch, budget_s, share):
 @pytest.mark.parametrize('budget_s', [None, 1.])
 def test_one_anchor_is_asked_if_the_time_is_over_at_once(
     monkeypatch, policy, budget_s):
-  # A busy machine: pricing one device after the other took all of it.
+  # As on a busy machine, the prices of single devices take all of the time.
   ticks = itertools.count(step=100.)
   asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0)
   problem = _problem(1., time_budget_s=budget_s, clock=lambda: next(ticks))
   problem = dataclasses.replace(
       problem, expert_devices=np.zeros(problem.graph.num_ops, int))
   default_placer.DefaultPlacer().place(problem)
-  # There is one host, so that the second has nothing to say, and no structure.
+  # The expert's placement is one device, which is known. `hierarchical` has
+  # nothing to propose for one host, and `structured` nothing without structure.
   assert [name for name, _ in asked
          ] == ['human_expert', 'hierarchical', 'structured', 'metis']
 
@@ -269,8 +275,8 @@ def test_without_a_policy_the_anchors_are_enough(monkeypatch, policy):
 ])
 def test_nobody_waits_for_a_policy_that_nobody_named(monkeypatch, policy,
                                                      loaded, budget_s, asked):
-  # Of ten seconds it took two more, and brought nothing. What is loaded does
-  # not count, since these problems are repeatable.
+  # Loading once took two seconds more than a budget of ten, without a gain. A
+  # policy that is loaded does not count, because these problems are repeatable.
   monkeypatch.setattr(learned, 'is_named', lambda policy: False)
   monkeypatch.setattr(learned, 'is_loaded', lambda policy: loaded)
   search_configs.patch(monkeypatch, time={'ops_per_s': 5_000})
@@ -310,7 +316,7 @@ def test_what_is_held_out_asks_no_policy(policy, name):
 @pytest.mark.parametrize('orders_pay', [False, True])
 def test_the_search_may_begin_with_any_proposal_of_a_placer(
     monkeypatch, orders_pay):
-  # What is slow first in, first out may be the best in order.
+  # A start that is slow first in, first out may be the fastest in order.
   given = []
   stock = staged_search.search
 

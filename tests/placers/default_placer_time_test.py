@@ -1,4 +1,4 @@
-"""How long the default placer takes where prices take long."""
+"""The time of the default placer if prices take long."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from helpers import slow_prices
 
 @pytest.mark.parametrize('each_s', [.05, .2, .5, 1.])
 def test_a_search_whose_starts_do_not_fit_does_not_begin(each_s):
-  """It priced them after the end of its time."""
+  """Such a search once priced its starts after the end of its time."""
   problem = problems.make(graphs.make_graph(num_ops=12),
                           clusters.make_cluster(2), np.full(
                               (12, 3), 1.), time_budget_s=10.)
@@ -23,5 +23,5 @@ def test_a_search_whose_starts_do_not_fit_does_not_begin(each_s):
                                         asks_policy=False, asks_moves=False)
   placer.place(
       dataclasses.replace(problem, evaluator=prices, clock=prices.clock))
-  # What was found is priced with the others.
+  # The result of the search is priced after its end.
   assert prices.now <= 10. + each_s

@@ -27,7 +27,7 @@ def test_vertices_weigh_seconds_and_edges_bytes():
 
 
 def test_a_tensor_counts_once_for_each_group_that_has_it():
-  # Ops 1 and 2 are one group, so their tensor reaches it once.
+  # Ops 1 and 2 are one group, which gets the tensor once.
   graph = _build(
       graphs.make_graph([(0, 1, 5), (0, 2, 5), (0, 3, 5), (1, 2, 100),
                          (0, 3, 8, 1)], groups=[0, 1, 1, 2]), 1.)
@@ -52,7 +52,8 @@ def test_what_a_branch_not_taken_makes_is_empty():
 
 
 def test_weights_on_devices_of_different_speed():
-  # On GPU:0 the ops take 1 and 3, on GPU:1 12 and 4: shares 1/4 and 3/4.
+  # The ops take 1 s and 3 s on GPU:0, and 12 s and 4 s on GPU:1. So the shares
+  # of the first op are 1/4 and 3/4.
   graph = _build(graphs.chain(2), np.array([[9., 1., 12.], [9., 3., 4.]]))
   np.testing.assert_allclose(graph.weights, [2., 2.])
 

@@ -59,7 +59,7 @@ def test_parts_of_layers_move_after_layers(monkeypatch):
   problem, coarse, begun, result = _searched(
       monkeypatch, recurrent.two_readers(12, flops=1e10), 20_000)
   whole, parted = coarse.wholes(), coarse.parted()
-  # At last the steps of these parts.
+  # The last level has the time steps of the parts.
   levels = [
       each.problem.graph.num_groups for each in (whole, parted.wholes(), parted)
   ]
@@ -80,7 +80,7 @@ def test_all_that_parts_price_counts(monkeypatch, most):
   assert len({count for count, _ in begun}) == 3
   priced = [annealing.evaluations for _, annealing in begun]
   assert result.progress == 1 and most <= sum(priced) < 1.1 * most
-  # None only looks at where it might begin.
+  # Each annealing prices more than its starts.
   assert min(priced) > 40
 
 
@@ -90,7 +90,7 @@ def test_all_that_parts_price_counts(monkeypatch, most):
                           (lambda n: unrolled.make(3, n).graph, .35, .8)])
 def test_layers_without_parts_have_the_time_of_parts(monkeypatch, make,
                                                      layers_until, until):
-  """Where a chain used all variables, layers had half of their time."""
+  """In a graph without parts, layers once had only half of this time."""
   search_configs.patch(monkeypatch,
                        coarse={'layers_until': layers_until, 'parts_until': .8})
   _, coarse, begun, _ = _searched(monkeypatch, make(12), 3000)

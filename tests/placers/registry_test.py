@@ -1,4 +1,4 @@
-"""Every placer's entry, and making placers by name."""
+"""The entries of the table of placers, and placers made by name."""
 
 import importlib
 import pathlib
@@ -38,7 +38,7 @@ def test_colors_are_different_and_complete():
 
 @_each
 def test_every_entry_makes_a_placer(entry, monkeypatch):
-  # Else later tests of the process would ask what was not loaded here.
+  # Later tests of this process must not find the policies of this test.
   monkeypatch.setattr(learned, '_cache', learned._PolicyCache())
   monkeypatch.setattr(learned, '_load', lambda folder: None)
   placer = registry.create(entry.name)
@@ -61,7 +61,7 @@ def test_a_factory_gets_the_arguments_of_its_entry(entry, monkeypatch):
 @_each
 def test_every_entry_is_complete(entry):
   assert entry.how and '|' not in entry.how
-  # Whatever was published says where.
+  # A placer that follows a paper names the paper.
   assert (entry.paper or entry.kind == placer_table.Kind.CONSTRUCTS or
           entry.name in ('best_of', 'structured'))
   trained = entry.module.startswith('placer_model.')

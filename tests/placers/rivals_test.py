@@ -10,7 +10,7 @@ from gdp_grappler.placers import best_of
 from gdp_grappler.placers import default_placer
 from gdp_grappler.workloads.synthetic import synthetic
 
-# Stands for about a hundred placements, since no clock counts.
+# The clock stands still, so this budget stands for about a hundred prices.
 _BUDGET_S = .05
 
 

@@ -1,4 +1,4 @@
-"""Tests of steps and of the problems that they pose."""
+"""Tests of steps and of the problems made from them."""
 
 import numpy as np
 

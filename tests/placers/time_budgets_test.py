@@ -1,4 +1,4 @@
-"""How much of a time budget the default placer uses."""
+"""The part of a time budget that the default placer uses."""
 
 import dataclasses
 import itertools
@@ -27,7 +27,7 @@ from helpers import stopwatches
 
 @pytest.fixture(autouse=True)
 def _without_moves(monkeypatch):
-  """What is asked of others, where the policy of moves has nothing to say."""
+  """`gdp_policy` proposes nothing."""
   monkeypatch.setattr(move_policy, 'before_search', lambda *_: None)
 
 
@@ -35,7 +35,7 @@ _SINGLE = ('single_device',)
 
 
 def _problem(*, repeatable=True, **fields):
-  """Twelve ops that know nothing of each other; counts what is priced."""
+  """A problem of twelve ops without edges; its evaluator counts prices."""
   problem = problems.make(graphs.make_graph(num_ops=12),
                           clusters.make_cluster(2), np.ones(
                               (12, 3)), repeatable=repeatable, **fields)
@@ -44,7 +44,7 @@ def _problem(*, repeatable=True, **fields):
 
 
 def _at_a_hundredth(**fields):
-  """What was priced, and the seconds passed, each look taking a hundredth."""
+  """The number of prices, and seconds; each call of the clock takes 0.01 s."""
   ticks = itertools.count()
   problem = _problem(clock=lambda: next(ticks) / 100, **fields)
   default_placer.DefaultPlacer(anchors=_SINGLE, asks_network=False,
@@ -54,7 +54,7 @@ def _at_a_hundredth(**fields):
 
 def test_all_of_a_time_that_somebody_gave_is_used_and_no_more():
   priced, passed_s = _at_a_hundredth(time_budget_s=3., repeatable=False)
-  # A batch that would end later does not begin.
+  # A batch that would end after the budget does not begin.
   assert 2.95 <= passed_s <= 3.1
   assert priced > 16 * 250
 
@@ -65,18 +65,18 @@ def test_what_is_repeatable_ends_by_what_it_prices(monkeypatch, budget_s, waits,
                                                    by_count):
   search_configs.patch(monkeypatch, time={'ops_per_s': 50 * (12 + 1500)})
   priced, passed_s = _at_a_hundredth(time_budget_s=budget_s, repeatable=waits)
-  # Some are starts, and priced before.
+  # The starts are priced before the search.
   assert 50 * by_count - 16 < priced < 50 * by_count + 50
   assert passed_s < by_count / 2
 
 
 @pytest.mark.parametrize('placer', ['gdp', 'local_search'])
 def test_without_a_clock_a_budget_is_so_many_placements(monkeypatch, placer):
-  # The same seed and budget gave other plans on every run.
+  # Runs with equal seeds and budgets once gave different plans.
   search_configs.patch(monkeypatch, time={'ops_per_s': 50 * (12 + 1500)})
   found, counts = [], []
   for tick_s in (0., 1e6):
-    # No placer may read another clock than that of the problem.
+    # No placer may read a clock other than that of the problem.
     ticks = itertools.count(step=tick_s)
     monkeypatch.setattr(time, 'monotonic', ticks.__next__)
     problem = _problem(repeatable=False, time_budget_s=10.,
@@ -121,16 +121,16 @@ def test_a_stopwatch_has_all_of_the_time_as_well():
 
 
 class _Asked:
-  """A search of which edges are asked for, by a clock that stands still else.
+  """A search with a clock of its own, and the computations of its edges.
 
   Attributes:
-    placements: Those that were asked for.
-    begun_s: When each look for edges began.
-    now: [seconds], which edges may add to.
+    placements: The placements whose edges were computed.
+    begun_s: The time at which each computation of edges began.
+    now: [seconds], the time. A computation of edges advances it.
   """
 
   def __init__(self, monkeypatch, takes=lambda count: 0.) -> None:
-    """`takes` says what the first, second ... look for edges takes."""
+    """`takes` returns the seconds of the n-th computation, n from 1."""
     self.placements, self.begun_s, self.now = [], [], [0.]
     stock = edge_selection.with_edges
 
@@ -139,7 +139,8 @@ class _Asked:
       self.begun_s.append(self.now[0])
       self.now[0] += takes(len(self.placements))
       key, placement = stock(problem, placement)
-      # The first look says that the order pays, so that it goes on.
+      # The first computation finds that the order pays. So the annealing by
+      # priorities goes on.
       slower = 1 + (1 + len(self.placements)) % 2
       return (*key[:3], key[3] * slower), placement
 
@@ -147,7 +148,7 @@ class _Asked:
 
   def search(self, starts, seconds=None, evaluations=10**6, tick_s=.001,
              grace=0., seed=2):
-    """Of a random graph, from so many random starts."""
+    """Searches a random graph from random starts; counts computations."""
 
     def clock():
       self.now[0] += tick_s
@@ -167,13 +168,13 @@ class _Asked:
 
 @pytest.mark.parametrize('each_s', [0., 2.])
 def test_edges_are_looked_for_halfway_and_at_the_end(monkeypatch, each_s):
-  """On large graphs that took two of ten seconds, and one step was priced."""
+  """On large graphs, edges once took two of ten seconds."""
   asked = _Asked(monkeypatch, lambda _: each_s)
   assert 1 <= asked.search(4, 10., tick_s=.01) <= 2
 
 
 def test_edges_of_one_may_take_much_longer_than_those_of_another(monkeypatch):
-  """The first took no time, and twelve others twice what there was."""
+  """After a quick first computation, twelve others once exceeded the time."""
   asked = _Asked(monkeypatch, lambda count: .5 if count > 1 else .001)
   assert asked.search(14, 3., tick_s=.005) <= 2 and asked.now[0] < 4.
 
@@ -186,13 +187,13 @@ def test_time_is_kept_for_the_last_look(monkeypatch):
       asked.search(4, 10., tick_s=.05, seed=seed)
     ends.append(asked.now[0])
     last.append(asked.begun_s[-1])
-  # Where it is for something known it takes no time.
+  # If the edges of the placement are known, the last computation takes no time.
   assert all(9.2 < end < 10.2 for end in ends) and 9.2 < max(last) < 9.7
 
 
 @pytest.mark.parametrize('seed', range(12))
 def test_time_is_overrun_by_one_look_at_most(monkeypatch, seed):
-  """What was fastest in order was looked at as well, when time was over."""
+  """The edges of a second placement were once computed after the end."""
   assert _Asked(monkeypatch, lambda _: 100.).search(4, 10., tick_s=.02,
                                                     seed=seed) == 1
 

@@ -20,7 +20,7 @@ def _warnings(monkeypatch):
 
 
 def _kept(*nodes, **option):
-  """Wishes that are left of (wish, device) of nodes."""
+  """The requests that are kept, of nodes given as (request, device)."""
   graph_def = graph_defs.graph_def(*[
       graph_defs.node(f'n{i}', 'NoOp', device=device)
       for i, (_, device) in enumerate(nodes)
@@ -88,7 +88,7 @@ def test_function_session_and_what_nobody_knows():
                          [(tf.distribute.OneDeviceStrategy, '/cpu:0'),
                           (tf.distribute.MirroredStrategy, ['/cpu:0'])])
 def test_a_strategy_is_named_beside_tf_device(make, device):
-  """A program without `tf.device` read that tf.device put its ops there."""
+  """Once the line named tf.device in a program that has only a strategy."""
   assert asked_devices.request_source() == 'tf.device'
   with strategies.made(lambda: make(device)):
     said = asked_devices.request_source()

@@ -45,5 +45,5 @@ def test_sizes(make, size):
 
 
 def test_a_tensor_of_unknown_rank_is_passed_over():
-  """`fit` ended with an error."""
+  """Once `fit` ended with an error about this tensor."""
   assert batches.size_of((tf.TensorSpec(None), tf.TensorSpec([4]))) == 4

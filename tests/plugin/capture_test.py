@@ -37,7 +37,7 @@ def test_most_of_a_large_graph_names_it():
 
 
 def test_a_graph_is_named_by_what_was_called_not_by_what_that_calls(tmp_path):
-  """The graph of a user's function was named by a SavedModel's '__call__'."""
+  """Once the graph of a user's function had the name of a model it called."""
   name = capture.readable_name('__inference_serve_3',
                                _graph(*[['__inference___call___2']] * 3))
   path = capture.write(source_graph.SourceGraph(name, _graph([])), 'abcdef',
@@ -69,7 +69,7 @@ def test_writes_what_can_be_read(tmp_path):
 
 
 def test_a_step_of_keras_has_the_name_of_what_the_user_called(tmp_path):
-  """All were called 'one_step_on_data', whatever the model."""
+  """Once the graphs of all models were called 'one_step_on_data'."""
   call = current_call.Named('evaluate of "net"')
   for name, expected in (('one_step_on_data', 'evaluate_of_net'), ('mine',
                                                                    'mine')):
@@ -89,7 +89,7 @@ def test_same_graph_is_written_once(tmp_path):
 
 
 def test_a_folder_that_cannot_be_searched_is_an_error_for_users(tmp_path):
-  """Once graphs were left as they were, with a failure to report."""
+  """Once the line asked the user to report a failure of the plugin."""
   graph = source_graph.SourceGraph('f', _graph([]))
   with pytest.raises(errors.GdpError, match='File name too long'):
     capture.write(graph, 'abcdef', str(tmp_path / ('x' * 5000)))

@@ -52,7 +52,7 @@ def test_no_decorated_name_is_a_title(name, title):
     ('tf_graph', 'graph of a session'),
 ])
 def test_a_function_that_no_user_wrote_has_a_name_that_users_know(name, title):
-  """Lines named functions of TensorFlow and Keras."""
+  """Once lines had names of functions that TensorFlow and Keras wrote."""
   assert current_call.title(name, None) == title
 
 
@@ -65,7 +65,7 @@ def test_a_function_that_no_user_wrote_has_a_name_that_users_know(name, title):
     ('block_1', 'block_1'),
 ])
 def test_the_number_that_the_user_gave_a_function_stays(name, plain):
-  """Lines and files named block_1 and block_2 both "block"."""
+  """Once lines and files called both block_1 and block_2 "block"."""
   assert current_call.undecorated(name) == plain
   assert current_call.undecorated(plain) == plain
 

@@ -55,7 +55,7 @@ def test_what_is_kept_is_recalled():
 @pytest.mark.parametrize('own, when', [(True, 'earlier in this run'),
                                        (False, 'in an earlier run')])
 def test_the_line_says_in_which_run_a_graph_was_decided(own, when, monkeypatch):
-  """A decision of the same process was said to be of an earlier run."""
+  """Once the line called a decision of this process one of an earlier run."""
   monkeypatch.setattr(decisions, '_own', set())
   decisions.keep('k', _OUTCOME)
   if not own:
@@ -101,7 +101,7 @@ def test_without_a_key_nothing_is_kept(folder):
                                            ('own_function', False)])
 def test_a_graph_with_calls_of_functions_is_placed_anew(folder, monkeypatch,
                                                         op_type, kept):
-  """The functions are no part of the fingerprint."""
+  """The fingerprint does not include the called functions."""
   asked = []
   monkeypatch.setattr(optimizer, 'optimize', lambda *args, **unused:
                       (asked.append(args), _OUTCOME)[1])
@@ -167,7 +167,7 @@ def test_the_key_has_all_that_a_decision_depends_on(tmp_path, monkeypatch):
     suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
 @hypothesis.given(st.integers(0, 10**6), st.integers(0, 255))
 def test_what_was_changed_is_not_used(warnings, at, byte):
-  # In place of the damaged file of the example before.
+  # This replaces the file that the example before has damaged.
   decisions.keep('k', _OUTCOME)
   assert decisions.recall('k', _DEVICES) is not None
   place = decisions._place('k')
@@ -179,13 +179,13 @@ def test_what_was_changed_is_not_used(warnings, at, byte):
   found = decisions.recall('k', _DEVICES)
   if found is None:
     assert len(warnings) == 1 and 'is damaged. The graph is' in warnings[0]
-  else:  # What JSON does not care about.
+  else:  # The byte changed nothing in the JSON.
     assert found.devices == _OUTCOME.devices
     assert json.loads(bytes(data)) == json.loads(before)
 
 
 def test_a_decision_under_the_name_of_another_is_not_used(warnings):
-  """Once a graph got the devices of another graph, and the other's line."""
+  """Once a graph got the devices and the line of another graph."""
   decisions.keep('k', _OUTCOME)
   decisions._place('k').rename(decisions._place('l'))
   assert decisions.recall('l', _DEVICES) is None
@@ -193,7 +193,7 @@ def test_a_decision_under_the_name_of_another_is_not_used(warnings):
 
 
 def test_names_of_files_need_not_be_text(tmp_path):
-  """Once a plan in a folder with such a name was not used."""
+  """Once a plan was not used if its folder's name is not UTF-8."""
   path = os.fsdecode(os.fsencode(tmp_path) + b'/caf\xe9.json')
   other = os.fsdecode(os.fsencode(tmp_path) + b'/caf\xe8.json')
   keys = [
@@ -204,7 +204,7 @@ def test_names_of_files_need_not_be_text(tmp_path):
 
 
 def test_a_file_that_cannot_be_looked_up_has_a_key():
-  """Once such a plan was said to be a failure to report."""
+  """Once the line asked the user to report a failure of the plugin."""
   assert decisions.key('g', _DEVICES,
                        dataclasses.replace(_SETTINGS, plan='x' * 5000))
 
@@ -232,8 +232,8 @@ def test_the_least_recently_used_go(folder, monkeypatch):
   for i, name in enumerate('abc'):
     decisions.keep(name, _OUTCOME)
     os.utime(decisions._place(name), (i + 1, i + 1))
-    if name == 'b':
-      assert decisions.recall('a', _DEVICES) is not None  # Used now.
+    if name == 'b':  # Uses 'a', so that 'b' is the least recently used.
+      assert decisions.recall('a', _DEVICES) is not None
   left = sorted(path.stem for path in folder.iterdir())
   assert left == ['a', 'c']
 

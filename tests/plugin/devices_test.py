@@ -18,7 +18,7 @@ def lines(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _no_scopes(monkeypatch):
-  """Other tests of this process may have entered one."""
+  """Hides scopes that other tests of this process may have entered."""
   monkeypatch.setattr(devices.scopes, 'were_used', lambda: False)
 
 
@@ -42,7 +42,7 @@ def test_one_device_is_told_of_once(lines, monkeypatch):
     [f'{_HOST}/device:CPU:0', f'{_HOST}/device:GPU:0'],
 ])
 def test_one_gpu_is_no_choice(lines, monkeypatch, names):
-  """XLA was held back there, and nothing came in return."""
+  """Once such a program ran without XLA, and nothing was placed."""
   assert not _has_choice(monkeypatch, names)
   assert devices.tell_if_no_choice(settings_lib.Settings())
   assert lines == [

@@ -1,4 +1,4 @@
-"""What the doctor says of installations that are not whole."""
+"""Findings of the doctor about incomplete installations."""
 
 import sys
 
@@ -18,7 +18,7 @@ _SOUND = {
 
 @pytest.fixture(autouse=True)
 def _no_driver(monkeypatch):
-  """Tests say themselves which cards a driver has."""
+  """Hides the cards of this machine. Tests say which cards a driver has."""
   monkeypatch.setattr(nvml, 'installed', nvml.NoCards)
 
 
@@ -53,7 +53,7 @@ def test_what_the_next_fit_will_do(monkeypatch, option, gpus, state, said):
 
 
 def test_a_plugin_that_the_user_keeps_out_is_told(monkeypatch):
-  """All was said to be well, because gdp itself sets GDP_DISABLE."""
+  """Once all was well: gdp sets GDP_DISABLE itself, and hid the user's."""
   monkeypatch.setenv('GDP_PLACEMENT', '1')
   monkeypatch.setattr(doctor.environment, '_USERS_DISABLE', '1')
   finding = doctor._next_fit(2)
@@ -78,7 +78,7 @@ def test_it_says_whether_float_arithmetic_stays(monkeypatch, option, stays):
 ])
 def test_what_the_next_fit_will_do_on_cards_in_parts(monkeypatch, option, cards,
                                                      parts, state, said):
-  """It was said to run as without the package, as with one GPU."""
+  """Once the doctor said that it runs as without the package."""
   monkeypatch.setenv('GDP_PLACEMENT', option)
   monkeypatch.setattr(doctor.devices.scopes, 'were_used', lambda: False)
   finding = doctor._next_fit(cards, parts)
@@ -141,7 +141,7 @@ def _calls():
      'runs as without this package'),
 ])
 def test_it_knows_what_becomes_of_a_card(calls, split, memory_bytes, cut, fit):
-  """It said nothing of `split`, and counted cards."""
+  """Once the doctor ignored `split`, and counted whole cards."""
   found = calls.call('helpers.child_functions:doctor_of_gpus', '1xP100', split,
                      memory_bytes, timeout_s=120)
   assert found['split'] == cut
@@ -171,7 +171,7 @@ def test_what_a_fresh_process_reports(changes, bad):
                                             ('0', doctor.BAD),
                                             ('-1', doctor.NOTE)])
 def test_a_card_that_tensorflow_does_not_see(monkeypatch, visible, state):
-  """It was a note that nothing can get faster, and all seemed to be well."""
+  """Once this was no failure, but a note that nothing can get faster."""
   source = nvml.NoCards()
   monkeypatch.setattr(source, 'cards', lambda: [nvml.CardFacts('Tesla T4')])
   monkeypatch.setattr(nvml, 'installed', lambda: source)
@@ -188,7 +188,7 @@ def test_a_card_that_tensorflow_does_not_see(monkeypatch, visible, state):
 
 
 def test_an_error_of_cuda_is_not_mended_by_another_installation():
-  """The user was told to reinstall this package."""
+  """Once the doctor told the user to reinstall this package."""
 
   def failing():
     raise RuntimeError('cudaSetDevice() on GPU:0 failed')
@@ -213,7 +213,7 @@ def test_one_gpu_is_told_what_may_leave_it():
 
 
 def test_a_check_that_fails_is_a_finding_and_the_others_go_on(monkeypatch):
-  """Once it was a traceback, and the checks behind it were not made."""
+  """Once an error was a traceback, and ended all further checks."""
   checks = ('_tensorflow', '_libraries', '_loaders', '_other_plugins',
             '_environment', '_in_a_fresh_process', '_calibration', '_xla')
 
@@ -254,7 +254,7 @@ def loaders(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_cannot_be_searched_has_no_loader(loaders):
-  """Once a program whose PYTHONPATH has such a folder was to reinstall."""
+  """Once such a folder in PYTHONPATH led to the advice to reinstall."""
   loaders('a', doctor._LOADER)
   sys.path.append('x' * 5000)
   assert _states(doctor._loaders()) == {'loader': doctor.GOOD}
@@ -302,7 +302,7 @@ def test_libraries_for_another_tensorflow(monkeypatch, built, state):
 @pytest.mark.parametrize('flags, state', [('', doctor.GOOD),
                                           ('--tf_xla_auto_jit=2', doctor.NOTE)])
 def test_clustering_is_worth_a_note(monkeypatch, flags, state):
-  """The note once said that ops of clusters are not placed."""
+  """Once the note said that ops of clusters are not placed."""
   monkeypatch.setenv('TF_XLA_FLAGS', flags)
   finding, = doctor._xla()
   assert (finding.what, finding.state) == ('XLA', state)

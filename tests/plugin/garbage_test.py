@@ -9,7 +9,7 @@ from gdp_grappler.plugin import garbage
 
 @pytest.fixture(autouse=True, name='collector')
 def fixture_collector():
-  """On, as it is afterwards."""
+  """Switches the garbage collector on, before and after a test."""
   gc.enable()
   yield
   gc.enable()
@@ -51,7 +51,7 @@ def test_it_waits_for_the_last_of_several():
 
 
 class _PausesWhenItGoes:
-  """Garbage whose end is a pass of its own."""
+  """Garbage whose finalizer pauses the collector."""
 
   def __init__(self):
     self.itself = self

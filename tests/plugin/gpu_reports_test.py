@@ -1,4 +1,4 @@
-"""What a report about GPUs makes of the graph of a program without GPUs."""
+"""Graphs of programs without GPUs, prepared for reports about GPUs."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def _source(devices):
 
 
 def test_ops_for_cpus_and_devices_do_not_count():
-  """Fused ops of CPUs and variables stayed on the host of the cluster."""
+  """Once fused ops and variables stayed on the host of the cluster."""
   source, told = _source((_CPU,)), []
   result, counts = gpu_reports.prepared(source, presets.preset('2xP100'),
                                         told.append)

@@ -1,4 +1,4 @@
-"""What the hook does to TensorFlow's context."""
+"""The methods of TensorFlow's context that the hook replaces."""
 
 import contextlib
 import copy
@@ -16,7 +16,7 @@ from gdp_grappler.plugin.fitting import variable_moves
 
 @pytest.fixture
 def context(monkeypatch):
-  """Has options as TensorFlow's context has; the hook has wrapped it."""
+  """A context with options, like TensorFlow's, that the hook has wrapped."""
 
   class Context:
     """Has the attributes that the hook replaces."""
@@ -32,7 +32,7 @@ def context(monkeypatch):
 
     @property
     def function_call_options(self):
-      """TensorFlow's options of a function's call."""
+      """The options with which a function is called."""
       data = self._thread_local_data
       if data.function_call_options is None:
         data.function_call_options = context_lib.FunctionCallOptions()
@@ -57,14 +57,14 @@ def context(monkeypatch):
 
 @pytest.fixture
 def calls(monkeypatch):
-  """Grows with each call of `move_back`."""
+  """A list that grows with each call of `move_back`."""
   result = []
   monkeypatch.setattr(variable_moves, 'move_back', lambda: result.append(1))
   return result
 
 
 def test_another_option_moves_no_variable_back(context, calls):
-  """Once any option moved those back that `relocate` had moved."""
+  """Once any option moved back the variables that `relocate` had moved."""
   context.set_optimizer_experimental_options({'layout_optimizer': True})
   context.set_optimizer_experimental_options({switch.NAME: False})
   assert not calls
@@ -72,7 +72,7 @@ def test_another_option_moves_no_variable_back(context, calls):
 
 def test_the_split_of_an_option_is_taken_back_when_it_is_off(
     context, calls, monkeypatch):
-  """Cards were split although the option was off at the start."""
+  """Once cards were split although the option was off at the start."""
   armed = []
   monkeypatch.setattr(splitting, 'arm_of',
                       lambda _, value, by_option: armed.append(value))
@@ -99,7 +99,7 @@ def test_switching_off_moves_variables_back_once(context, calls):
 
 @contextlib.contextmanager
 def _one_thread(context):
-  """As `tf.experimental.function_executor_type`, for any context."""
+  """Like `tf.experimental.function_executor_type`, for any context."""
   options = context.function_call_options
   old_options = copy.copy(options)
   options.executor_type = 'SINGLE_THREADED_EXECUTOR'
@@ -115,7 +115,7 @@ def _call(context):
 
 def test_functions_whose_executor_has_one_thread_are_left_alone(
     context, monkeypatch):
-  """Placed, they once waited forever for a tensor of another device."""
+  """Once such a function waited forever for a tensor of another device."""
   lines = []
   monkeypatch.setattr(notices, 'say_once', lines.append)
   monkeypatch.setattr(hook, '_is_on', lambda _: True)

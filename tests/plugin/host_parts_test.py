@@ -1,4 +1,4 @@
-"""What the host tells the placer about tables in parts."""
+"""Names of variables that the host gives to tables in parts."""
 
 import pytest
 import tensorflow as tf
@@ -19,7 +19,7 @@ from helpers import graph_defs
     ('words', ''),
 ])
 def test_variables_have_names_if_a_map_names_a_part(layer, name):
-  """A map moved a part of a table only in `fit`."""
+  """Once a map of layers could move a part of a table only in `fit`."""
   variable = tf.Variable([5.], name='words/kernel_part_1')
   traced = tf.function(lambda x: x * variable)
   traced(tf.constant(1.))

@@ -29,7 +29,7 @@ _ALTERNATING = library.Decision((*_DEVICES, _DEVICES[0]))
 
 
 class _Optimizer:
-  """Alternates the devices and remembers what it was asked."""
+  """Alternates the devices, and remembers the graphs that it got."""
 
   def __init__(self, message=''):
     self.asked = []
@@ -58,7 +58,7 @@ def no_capture(monkeypatch):
 
 @pytest.fixture(autouse=True, name='wishes')
 def _wishes(monkeypatch):
-  """By graph, what tf.device asked for; these graphs were never traced."""
+  """Requests by tf.device by name of graph. Tests fill it."""
   result = {}
   monkeypatch.setattr(host.asked_devices, 'of',
                       lambda name: result.get(name, wishes_lib.NONE))
@@ -78,7 +78,7 @@ def _query(**changes):
 
 
 def _untimed(lines):
-  """The lines without their milliseconds, which must be there."""
+  """The lines, with the milliseconds removed from each."""
   return [re.sub(r'; [\d.e+-]+ ms spent', '; spent', line) for line in lines]
 
 
@@ -110,7 +110,7 @@ def test_graphs_with_one_topic_have_one_line(lines, monkeypatch):
 
 
 def test_each_model_has_a_line_of_its_own_on_one_topic(lines, monkeypatch):
-  """A function without the layers once took the line of each model."""
+  """Once a function without the layers used up the line of each model."""
   monkeypatch.setattr(host.notices, '_topics', set())
   served = _host(lambda source, option: outcome_lib.Outcome(
       None, f'{source.name}: left as it was: why', topic='why'))
@@ -232,7 +232,7 @@ def test_answer_that_comes_too_late_serves_the_next_query(lines):
   said = lines.pop()
   assert said.startswith(
       'W step: left as it was: placing it took longer than its')
-  # The user has waited for nothing, and reads how long.
+  # The line says how long the user has waited in vain.
   assert re.search(r'; \d+ ms spent$', said)
   go.set()
   answers = []
@@ -281,7 +281,7 @@ def test_nothing_to_choose_is_not_shown_to_the_placer(lines):
 
 @pytest.mark.parametrize('may_place', [True, False])
 def test_captures_what_it_receives(may_place, monkeypatch, tmp_path, lines):
-  """Marks for the file also kept variables in place in the program."""
+  """Once marks for the file also pinned variables of the program."""
   monkeypatch.setenv('GDP_CAPTURE_DIR', str(tmp_path))
   monkeypatch.setattr('gdp_grappler.graph.sources.captures.name_variables',
                       lambda graph_def, _: graph_def.node.add(name='mark'))
@@ -346,7 +346,7 @@ def test_graph_of_another_process_is_told(wishes, lines):
 
 
 class _Call:
-  """A fit that has its step planned, cancelled and then placed."""
+  """A fit whose step is planned, cancelled and then placed."""
   what, is_placed, has_clusters = 'fit of "model"', False, False
   was_told, waiting_since = False, None
 
@@ -359,7 +359,7 @@ class _Call:
 
 
 def test_a_graph_from_the_cache_has_the_name_of_the_function_that_runs(lines):
-  """A line named the function that had the same graph before."""
+  """Once the line named the function that had this graph before."""
   known = _host(_Optimizer('one: 9 ops placed'))
   known.answer(_query(graph_id='__inference_one_12'))
   known.answer(_query(graph_id='__inference_two_12', graph=None))
@@ -395,6 +395,6 @@ def test_line_of_a_fit_names_it_and_counts_all_that_was_waited_for(
   current_call.run(call, known.answer, query)
   line, = lines
   assert line.startswith('fit of "model": 9 ops placed; ')
-  # The clock had been read four times when the line was made.
+  # The clock was read four times, and advances by 10 s each time.
   assert line.endswith('30000 ms spent')
   assert call.was_told and call.waiting_since is None

@@ -1,7 +1,7 @@
 """The plugin's modules import each other in one direction.
 
-Imports inside functions count: they are late because most programs need none
-of the plugin, not because two modules need each other.
+Imports inside functions count, too. The imports are late because most programs
+need no part of the plugin, and not because two modules need each other.
 """
 
 import graphlib

@@ -12,7 +12,7 @@ from helpers import alarms
 
 @pytest.fixture(autouse=True)
 def before():
-  """The handler of SIGINT, which every test has to leave as it was."""
+  """The handler of SIGINT. Each test has to restore this handler."""
   handler = signal.getsignal(signal.SIGINT)
   yield handler
   left = signal.getsignal(signal.SIGINT)
@@ -45,7 +45,7 @@ def test_a_handler_that_ignores_the_signal_hides_nothing(before):
 
 
 def test_another_call_of_the_pass_keeps_it_for_the_program():
-  """TensorFlow may optimize the next graph before the program goes on."""
+  """TensorFlow may call the pass again before the exception is raised."""
   error = TimeoutError('mine')
   assert interrupts.raise_again(error)
   with pytest.raises(interrupts.Interruption) as caught:
@@ -117,7 +117,7 @@ def test_timeouts_of_the_program_are_told_from_other_errors():
 
 
 def test_a_timeout_that_the_caller_handles_is_over():
-  """An error of the pass ended a step in a program that handled a timeout."""
+  """Once an error of the pass counted as the timeout that was handled."""
 
   def failing():
     with interrupts.beyond_exceptions():
@@ -132,7 +132,7 @@ def test_a_timeout_that_the_caller_handles_is_over():
 
 
 def test_an_error_with_another_cause_may_hide_a_timeout():
-  """A stated cause hid the timeout that was handled."""
+  """Once the stated cause (KeyError) hid the timeout."""
 
   def failing():
     try:
@@ -180,7 +180,7 @@ def test_handlers_of_all_kinds(handler):
 
 
 def test_a_timeout_while_the_host_starts_reaches_the_program(monkeypatch):
-  """The host warned that placing the graph had failed, and the step ran."""
+  """Once the host only warned that placing had failed, and the step ran."""
   query = library.Query('step', 'ab', '', (), (), (), b'', True)
   with alarms.alarm() as ring:
     monkeypatch.setattr(host.garbage, 'uncollected', ring)

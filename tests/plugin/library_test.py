@@ -18,7 +18,7 @@ _PASS = (pathlib.Path(__file__).parents[2] / 'gdp_grappler' / 'plugin'
 
 
 class _Caller:
-  """Asks once, as the pass does, and keeps what is allocated."""
+  """Sends one request, as the pass does, and keeps the allocated buffers."""
 
   def __init__(self, function, graph: bytes | None = None, room: bool = True):
     self._buffers = []
@@ -83,7 +83,7 @@ def test_an_exception_of_the_program_is_raised_after_the_pass(error, cause):
 
 
 def test_a_timeout_of_the_program_is_raised_after_the_pass():
-  """A warning called the timeout a failure of the pass."""
+  """Once a warning called the timeout a failure of the pass."""
   with alarms.alarm() as ring:
     assert _Caller(ring).code == library._INTERRUPTED
     with pytest.raises(alarms.TooLongError):

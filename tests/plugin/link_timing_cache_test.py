@@ -1,4 +1,4 @@
-"""What is timed of wires between tasks, and what is kept of it."""
+"""Timings of links between tasks, and their cache."""
 
 import json
 import pathlib
@@ -19,7 +19,7 @@ _NAMES = [f'{task}/device:CPU:0' for task in _TASKS]
 
 @pytest.fixture(name='timed')
 def _timed(monkeypatch, tmp_path):
-  """A timing over three tasks; how often it timed is counted."""
+  """The pairs of tasks whose links were timed."""
   monkeypatch.setenv('GDP_CACHE_DIR', str(tmp_path))
   counts = []
 
@@ -51,7 +51,7 @@ def test_when_the_time_is_over_the_others_are_as_those_that_were_timed(timed):
 
 @pytest.mark.parametrize('bytes_per_s, played', [(1e5, 2), (1e9, 3)])
 def test_a_slow_network_is_not_asked_for_more(bytes_per_s, played):
-  """Games of 4 MB took a quarter of an hour."""
+  """Once round trips of 4 MB took a quarter of an hour."""
   now, sizes = [0.], []
 
   def game(source, end, size, trips):
@@ -106,7 +106,7 @@ def test_a_server_that_is_gone_leaves_what_was_assumed(timed, monkeypatch,
 
 
 def test_a_timeout_of_the_program_ends_timing(timed, monkeypatch):
-  """The program went on, and links stayed assumed for good."""
+  """Once the program went on, and links kept assumed figures for good."""
   timing = link_timing_cache.LinkTiming(task_links.TaskLinks(), None)
   with alarms.alarm() as ring, monkeypatch.context() as context:
     context.setattr(link_timing_cache, '_wire', ring)

@@ -8,7 +8,7 @@ from gdp_grappler.plugin import loading
 class _Loader:
 
   def load(self, fails=False):
-    """As TensorFlow's, which runs graphs meanwhile."""
+    """Stands for TensorFlow's method, which runs graphs."""
     if fails:
       raise ValueError
     return loading.is_current()
@@ -18,7 +18,7 @@ class _Loader:
 def _loader():
   module = types.SimpleNamespace(
       _EagerSavedModelLoader=type('Loader', (_Loader,), dict(vars(_Loader))))
-  for _ in range(2):  # Twice is once.
+  for _ in range(2):  # The second call has no effect.
     loading._wrap(module)
   return module._EagerSavedModelLoader()
 

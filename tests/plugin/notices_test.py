@@ -76,7 +76,7 @@ def test_a_standard_error_that_fails_does_not_end_the_program(monkeypatch):
 
 @pytest.mark.parametrize('stream', [None, _closed()])
 def test_without_standard_error_lines_are_dropped(monkeypatch, stream):
-  """Once `fit` raised, and the pass placed nothing without a word."""
+  """Once `fit` raised an error, and the pass silently placed nothing."""
   monkeypatch.setattr(sys, 'stderr', stream)
   notices.say('a')
   notices.warn_once('b')

@@ -1,4 +1,4 @@
-"""What users asked for: a placer in any case, and devices by `tf.device`."""
+"""Requests of users: a placer in any case, and devices by `tf.device`."""
 
 import dataclasses
 import pathlib
@@ -49,7 +49,7 @@ def test_forced_placer_that_does_as_its_name_says_explains_nothing(
 
 
 def test_one_op_that_round_robin_moves_is_not_explained_by_round_robin():
-  """Once the line told to set the placer that was set."""
+  """Once the line advised the placer that the option had already."""
   source = _source(*graph_defs.branches(graph_defs.CPU(0)))
   asked.mark(source.graph_def, lambda node: ''
              if node.name == 'b0' else graph_defs.CPU(0))
@@ -72,7 +72,7 @@ def test_what_was_asked_for_stays_and_is_told():
 
 
 def test_the_graph_that_makes_variables_counts_no_requests():
-  """A fit said that tf.device keeps ops, in a program without tf.device."""
+  """Once a line named tf.device in a program without tf.device."""
   source = _source(*graph_defs.branches(graph_defs.CPU(1)))
   asked.mark(source.graph_def, lambda node: graph_defs.CPU(1)
              if node.name == 'b0' else '')
@@ -95,7 +95,7 @@ def test_graph_of_which_all_was_asked_for_is_told():
 @pytest.mark.parametrize('placer', ['random', 'm_etf', 'gdp'])
 def test_devices_of_one_cpu_are_never_predicted_to_pay(monkeypatch, source,
                                                        placer):
-  """Nothing is searched there: what seems to gain a percent is chance."""
+  """No search runs there, because gains of a percent are chance."""
   monkeypatch.setattr(optimizer, '_proposals', None)
   outcome = optimizer.optimize(source, settings_lib.Settings(placer=placer))
   assert outcome.devices is None

@@ -1,4 +1,4 @@
-"""What the option says of clocks, and of loops of unknown length."""
+"""Keys of the option about clocks, and about loops of unknown length."""
 
 import dataclasses
 import pathlib

@@ -48,7 +48,7 @@ def _assert_stays(outcome):
 
 
 def test_a_graph_that_sets_the_variable_of_a_branch_stays(branches):
-  """A read came before the first value, and the session's run failed."""
+  """Once the read came before the first value, and the run failed."""
   _assert_stays(_optimized(branches, 'steps/Assign'))
 
 
@@ -58,6 +58,6 @@ def test_a_graph_that_sets_the_variable_in_a_branch_stays(branches):
 
 
 def test_a_graph_that_sets_other_variables_is_placed(branches):
-  """Steps of a `MonitoredTrainingSession` stayed, as it reads the step so."""
+  """Once graphs stayed in which a branch reads only the step counter."""
   devices = _optimized(branches, 'count', 'set_weights').devices
   assert len(set(devices)) > 1

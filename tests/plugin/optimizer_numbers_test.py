@@ -1,4 +1,4 @@
-"""What the pass does to numbers: nothing, unless it is told that it may."""
+"""The pass changes no numbers, unless the option allows rounding."""
 
 import dataclasses
 import json
@@ -32,7 +32,7 @@ def test_float_arithmetic_keeps_to_its_kind_of_device(at_home):
             [n.device for n in source.graph_def.node]))
     kind = at_home.rstrip('01')
     assert on['b0'].startswith(kind) and on['b1'].startswith(kind)
-    assert 'otherwise' not in outcome.message
+    assert 'differently' not in outcome.message
 
 
 def test_a_program_without_gpus_is_reported_on_as_one_that_has_them():
@@ -40,11 +40,11 @@ def test_a_program_without_gpus_is_reported_on_as_one_that_has_them():
   settings = settings_lib.Settings(cluster='2xP100', mode='report',
                                    placer='metis')
   said = optimizer.optimize(source, settings)
-  # Beside one GPU, where TensorFlow would have put it, not beside the CPU.
+  # The report compares with one GPU, where TensorFlow would put the ops.
   alone = optimizer.optimize(_source(*graph_defs.branches(graph_defs.GPU(0))),
                              settings)
   assert alone.before_s == said.before_s
-  assert 'would be placed' in said.message and 'otherwise' not in said.message
+  assert 'would be placed' in said.message and 'differently' not in said.message
 
 
 def test_a_plan_that_may_round_lets_the_pass(tmp_path):
@@ -61,13 +61,13 @@ def test_a_plan_that_may_round_lets_the_pass(tmp_path):
   outcome = optimizer.optimize(source, settings)
   on = dict(zip(names, outcome.devices))
   assert on['b0'] == on['b1'] == graph_defs.CPU(0)
-  assert '2 ops will round otherwise' in outcome.message
+  assert '2 ops will round differently' in outcome.message
   plan.write_text(json.dumps(fields))
   kept = optimizer.optimize(source, settings)
   on = dict(
       zip(names, kept.devices or [n.device for n in source.graph_def.node]))
   assert on['b0'] == on['b1'] == graph_defs.GPU(0)
-  assert '2 would round otherwise' in kept.message
+  assert '2 would round differently' in kept.message
   assert 'may_round allows it' in kept.message
 
 

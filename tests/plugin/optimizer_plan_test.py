@@ -1,4 +1,4 @@
-"""Plans on their way through the optimizer."""
+"""The key `plan` of the option, in the optimizer."""
 
 import dataclasses
 import pathlib
@@ -66,7 +66,7 @@ def test_a_plan_for_other_graphs_leaves_this_one():
                     ('towr', 'f: left as it was: no op is in "towr" (did you '
                      'mean "tower"?)')])
 def test_a_function_of_no_model_needs_no_layer(layer, said):
-  """Each function without a layer of the map had a line."""
+  """Once each function without a layer of the map had a line."""
 
   @tf.function
   def function(x):
@@ -86,7 +86,7 @@ def test_a_function_of_no_model_needs_no_layer(layer, said):
 
 
 def test_a_frozen_graph_without_a_layer_of_the_map_has_a_line():
-  """A graph whose weights are constants was once ignored without a word."""
+  """Once a graph whose weights are constants was silently ignored."""
   weights = np.random.default_rng(0).random((32, 32)).astype(np.float32)
 
   @tf.function

@@ -1,4 +1,4 @@
-"""Profiles on their way through the optimizer."""
+"""The key `profile` of the option, in the optimizer."""
 
 import dataclasses
 import pathlib
@@ -26,14 +26,14 @@ def _source():
 
 
 def test_a_profile_prices_the_ops(source, tmp_path):
-  """Of one second each, and not of microseconds as by the roofline."""
+  """The profile says 1 s per op, the roofline microseconds."""
   graph = graph_def_io.read(source)
   path = tmp_path / 'profile.json'
   profiles.of_graph(graph, np.ones(graph.num_ops)).save(path)
   by_roofline = settings_lib.Settings(placer='single_device', keep_best=False)
   by_profile = dataclasses.replace(by_roofline, profile=str(path))
   assert optimizer.optimize(source, by_roofline).after_s < .01
-  # Several at a time, but the longest path one by one.
+  # Ops of the longest path run one by one, other ops at the same time.
   assert 10 < optimizer.optimize(source,
                                  by_profile).after_s <= (graph.num_ops * 1.1)
 

@@ -93,7 +93,7 @@ def test_a_gain_is_kept():
                             may_round=True))
   on = dict(zip([n.name for n in source.graph_def.node], outcome.devices))
   assert on['b0'] == on['b1'] == graph_defs.GPU(0)
-  assert '2 ops will round otherwise' in outcome.message
+  assert '2 ops will round differently' in outcome.message
 
 
 def test_a_graph_that_is_pinned_throughout_is_moved_to_its_pins():
@@ -120,7 +120,7 @@ def test_report_mode_changes_nothing_and_takes_other_clusters(source):
 
 
 def test_a_report_about_gpus_puts_variables_of_a_program_without_gpus_there():
-  """Most ops of a function were reported on the CPU, with the variables."""
+  """Once most ops of a function were reported on the CPU."""
   settings = settings_lib.Settings(placer='single_device', keep_best=False,
                                    mode='report', cluster='2xP100')
   message = optimizer.optimize(_captured('dense'), settings).message
@@ -156,7 +156,7 @@ def test_a_placer_that_breaks_a_rule_is_refused(monkeypatch):
 
 
 class _Fixed:
-  """Proposes what it is told, groups in the order of their first op."""
+  """Proposes given placements, groups in the order of their first op."""
 
   def __init__(self, *proposals):
     self._proposals = proposals
@@ -175,7 +175,7 @@ class _Fixed:
     return on.get(name, on.get(name[0], 0))
 
 
-# Once no line told of a placement that still exceeded a memory.
+# Once no line said that the placement still exceeded a memory.
 @pytest.mark.parametrize(
     'megabytes, said',
     [(150, 'as it was, it would have exceeded a memory'),
@@ -270,7 +270,7 @@ def test_the_presets_have_names_that_a_process_has():
 
 
 def _spread(source, order, seed=0, **changes):
-  """Placed at random on two GPUs of their own, as far as there are any."""
+  """Returns the outcome of a random placement on two GPUs."""
   return optimizer.optimize(
       dataclasses.replace(source, devices=_GPUS),
       dataclasses.replace(_RANDOM, cluster='2xP100', order=order, seed=seed,
@@ -305,7 +305,7 @@ def test_gpus_get_an_order_unasked_where_much_is_predicted():
                      _spread(source, None, seed).message)
     if said:
       gains.append(1 - float(said[1]) / float(said[2]))
-  assert gains and min(gains) > .04  # Of rounded figures.
+  assert gains and min(gains) > .04  # The line has rounded figures.
 
 
 def test_when_the_time_is_over_there_is_no_order(monkeypatch):
@@ -320,7 +320,7 @@ def test_when_the_time_is_over_there_is_no_order(monkeypatch):
   monkeypatch.setattr(deadlines, 'without_loading', over)
   late = _spread(source, 'critical_path', seed)
   assert late.devices == placed.devices and not late.control_edges
-  # A third is kept for what nobody can stop.
+  # A third of the budget is reserved for work that cannot be stopped.
   assert budgets == [pytest.approx(20.)]
 
 
@@ -344,7 +344,7 @@ def test_a_graph_whose_devices_stay_may_be_ordered():
       source.graph_def.SerializeToString())
   for node, device in zip(definition.node, placed.devices):
     node.device = device
-  # Nothing is to be chosen: every op is where it has to be.
+  # There is no choice: each op is pinned to its device.
   for node, device in zip(definition.node, placed.devices):
     node.attr['_gdp_pin'].s = device.encode()
   outcome = _spread(dataclasses.replace(source, graph_def=definition),

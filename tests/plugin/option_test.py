@@ -9,7 +9,7 @@ from gdp_grappler.plugin import settings
 
 @pytest.fixture(autouse=True)
 def no_library(monkeypatch):
-  """The real one may be connected only once."""
+  """Replaces the library, which a process can connect only once."""
   monkeypatch.delenv('GDP_CAPTURE_DIR', raising=False)
   monkeypatch.setattr(option, 'connect', lambda: True)
 

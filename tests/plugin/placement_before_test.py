@@ -35,7 +35,7 @@ def test_a_graph_is_where_tensorflow_put_it():
 
 @pytest.mark.parametrize('relocatable', [False, True])
 def test_a_loop_is_where_its_variables_are(relocatable):
-  """Each iteration of such a loop got the weights from the other device."""
+  """Once each iteration got the weights from the other device."""
   problem, before = _before(divided_loops.source(**_MOVED),
                             relocatable=relocatable)
   graph = problem.graph

@@ -50,7 +50,7 @@ def test_an_error_of_a_job_may_be_of_any_kind(thread):
 
 
 def test_exceptions_of_the_program_end_the_wait(thread):
-  """Once a timeout by `signal.alarm` was taken for that of the job."""
+  """Once a timeout by `signal.alarm` was taken for the time limit."""
   go = threading.Event()
 
   def handler(number, frame):
@@ -89,14 +89,14 @@ def test_what_is_excused_does_not_count(thread):
     return 'done'
 
   def excused_s():
-    # All that has passed since the second look: the budget never ends.
+    # From the second call on all time is excused, so the budget never ends.
     excused.append(0.)
     if len(excused) > 1:
       go.set()
     return 100. if len(excused) > 1 else 0.
 
   assert thread.run(job, .05, excused_s) == 'done'
-  # What was excused before counts for nothing.
+  # Time that was excused before this run does not count.
   go.clear()
   with pytest.raises(TimeoutError):
     thread.run(job, .05, lambda: 7.)
@@ -142,6 +142,6 @@ def test_child_of_a_fork_starts_its_own(thread):
   assert thread._thread is not None
   child = os.fork()
   if not child:
-    # TensorFlow's own threads did not survive; only ours is of interest.
+    # Threads of TensorFlow do not survive a fork. The test is about ours.
     os._exit(7 if thread._thread is None else 1)
   assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

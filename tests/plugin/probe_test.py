@@ -17,7 +17,7 @@ def test_a_fresh_process_has_the_hook_and_places_ops():
 
 
 def test_gpus_are_named_but_take_no_part(monkeypatch):
-  """On a machine with one it said "3 of 2 logical CPUs"."""
+  """Once the line said "3 of 2 logical CPUs" on a machine with a GPU."""
   gpu = mock.Mock()
   gpu.name = '/physical_device:GPU:0'
   devices = {'GPU': [gpu], 'CPU': [mock.Mock()]}

@@ -30,7 +30,7 @@ def test_ops_inside_carry_the_device():
     (gdp_grappler.leave_alone, [None, True]),
 ])
 def test_inner_scope_wins_and_outer_comes_back(scope, inside):
-  """Inside `pin`, a scope `leave_alone` had no effect."""
+  """Once a scope `leave_alone` had no effect inside `pin`."""
   function = tf.function(lambda: tf.constant(1.))
   with tf.Graph().as_default():
     for outer, outside in ((gdp_grappler.pin('CPU:0'), [b'/device:CPU:0',

@@ -1,4 +1,4 @@
-"""Servers are known while somebody holds them, and no longer."""
+"""The list of servers has a server as long as the program refers to it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def _server():
 def test_the_latest_server_is_told_of_the_pass_and_known(connected):
   assert servers.target() == '' and not servers.addresses()
   first = _server()
-  assert connected == ['']  # Before it is there.
+  assert connected == ['']  # `connect` runs before there is a server.
   second = _server()
   assert servers.target() == second.target != first.target
   assert list(servers.addresses()) == ['/job:worker/replica:0/task:0']
 
 
 def test_a_server_that_nobody_holds_is_not_held_by_us(connected):
-  """Regression: TensorFlow stops it then, which frees its port."""
+  """Once our list kept a server, and its port, after its last user."""
   first, second = _server(), _server()
   del second
   gc.collect()

@@ -38,7 +38,7 @@ def test_path_is_as_good_as_text():
 
 
 def test_a_folder_without_a_policy_is_told_when_the_option_is_set(tmp_path):
-  """Once a program learned of it when a large graph needed the policy."""
+  """Once the error came only when a large graph needed the policy."""
   for folder in (tmp_path / 'none', str(tmp_path)):
     for set_option in (settings.from_option,
                        lambda value: option.checked({'gdp_placement': value})):
@@ -56,7 +56,7 @@ def test_a_policy_is_read_once(monkeypatch):
 
 
 def test_a_policy_for_a_placer_without_a_network_is_told():
-  """Once the placer ignored the policy, without a word."""
+  """Once the placer silently ignored the policy."""
   folder = str(shipped_policy.shipped_policy())
   with pytest.raises(ValueError, match='"metis" uses no network'):
     settings.from_option({'placer': 'metis', 'policy': folder})
@@ -104,7 +104,7 @@ def test_equal_settings_give_equal_json():
         ({'order': 'critical'}, 'Did you mean "critical_path"?'),
         ({'order': None}, "Valid: 'fifo', 'critical_path'"),
         ({'keep_best': 1}, 'valid is True or False'),
-        # One message said 0, the other 1.
+        # Once the first message said "from 0", and the second "from 1".
         ({'batch_size': 'big'}, 'a whole number from 1 to 2147483647 or None'),
         ({'batch_size': 0}, 'a whole number from 1 to 2147483647 or None'),
         ({'seed': 'x'}, 'a whole number from 0 to'),

@@ -1,4 +1,4 @@
-"""Cutting cards, over a runtime that has some and one that has none."""
+"""Splits of cards, in stand-ins for runtimes with and without GPUs."""
 
 import dataclasses
 import os
@@ -18,10 +18,10 @@ class _Card:
 
 
 def _runtime(cards=2, started=False, growth=False, configured=None):
-  """An eager context, as far as it is asked."""
+  """An eager context with the methods that `splitting` calls."""
 
   class Context:
-    """Of a class of its own, since `arm` changes the class."""
+    """A new class for each test, because `arm_of` changes the class."""
 
     def __init__(self):
       self._initialized = started
@@ -74,14 +74,14 @@ def memory(monkeypatch):
 
 
 def _start(context, value):
-  """Of a program that sets the option, and then runs an op."""
+  """Sets the option, runs an op, and returns how cards were cut."""
   context_class = type(context)
   stock = context_class.ensure_initialized
   splitting.arm_of(context, value)
   context.ensure_initialized()
   context.ensure_initialized()
   assert context._initialized
-  # Later ops pay nothing.
+  # Later ops call TensorFlow's own method.
   assert context_class.ensure_initialized is stock
   return context.cut
 
@@ -158,7 +158,7 @@ def test_the_last_word_before_the_start_holds():
 
 @pytest.mark.parametrize('before, parts', [(None, 0), (4, 4)])
 def test_an_option_that_was_switched_off_splits_nothing(before, parts):
-  """Cards were split although the option was off at the start."""
+  """Once cards were split although the option was off at the start."""
   context = _runtime(1)
   splitting.arm_of(context, before)
   splitting.arm_of(context, 2, by_option=True)
@@ -206,7 +206,7 @@ def test_an_error_never_stops_a_program(monkeypatch, said):
 
 
 def test_a_timeout_of_the_program_stops_it(monkeypatch, said):
-  """It became a line that GPUs are not split, and the program went on."""
+  """Once a line said that GPUs are not split, and the program went on."""
   with alarms.alarm() as ring:
     monkeypatch.setattr(splitting, '_free_bytes', ring)
     with pytest.raises(alarms.TooLongError):

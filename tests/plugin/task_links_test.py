@@ -1,4 +1,4 @@
-"""What was timed of the network, in clusters of the option."""
+"""Timed links in the clusters of the option."""
 
 import pytest
 

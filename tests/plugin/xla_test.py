@@ -47,7 +47,7 @@ def test_the_last_compile_counts():
 
 
 def test_a_loaded_model_counts_as_one_for_which_keras_chose():
-  """Once, no loaded model was placed on a GPU: "auto" is stored as True."""
+  """Once no loaded model was placed, because "auto" is stored as True."""
   model = _keras().Trainer()
   model.compile_from_config({'jit_compile': True})
   assert xla.chosen_by_keras(model)
@@ -83,7 +83,7 @@ def test_a_module_that_is_half_imported_is_left_alone():
 
 
 def test_traces_have_room_on_the_stack(monkeypatch):
-  """Once, a trace took a sixth longer because its stack was deeper."""
+  """Once a trace took a sixth longer because its stack was deeper."""
   function = polymorphic_function.Function
   # Restores what `watch_functions` changes.
   monkeypatch.setattr(function, '_initialize',

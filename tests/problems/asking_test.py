@@ -27,8 +27,7 @@ def _kept(source, pins):
 def test_kept_are_devices_of_the_cluster(source):
   found, lines = _kept(source, 'keep')
   assert found == ['', '/device:GPU:1', '', '']
-  assert '1 op of it asks for GPU:3, which cluster "2xP100" does not' in lines[
-      0]
+  assert '1 op asks for GPU:3, which cluster "2xP100" does not' in lines[0]
   assert len(lines) == 1
 
 
@@ -55,8 +54,8 @@ def test_a_host_that_the_cluster_lacks_is_told():
           ])))
   found, lines = _kept(source, 'keep')
   assert [device[-5:] for device in found] == ['', '', 'GPU:1', '']
-  assert '1 op of it asks for ps/3/GPU:1, which cluster "2xP100"' in lines[0]
-  assert '1 op of it asks for GPU:7, which cluster "2xP100"' in lines[1]
+  assert '1 op asks for ps/3/GPU:1, which cluster "2xP100"' in lines[0]
+  assert '1 op asks for GPU:7, which cluster "2xP100"' in lines[1]
 
 
 def test_only_ops_that_stay_are_told():
@@ -66,5 +65,5 @@ def test_only_ops_that_stay_are_told():
   lines = []
   asking.tell_kept(graph, lines.append)
   line, = lines
-  assert '2 ops of it stay on the device' in line and "pins='ignore'" in line
+  assert '2 ops stay on the device' in line and "pins='ignore'" in line
   asking.tell_kept(graphs.chain(3), pytest.fail)

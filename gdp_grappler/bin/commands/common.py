@@ -132,7 +132,7 @@ def cluster(arguments: argparse.Namespace) -> str | cluster_lib.Cluster:
     load_tensorflow()
   with quiet.stderr_held():  # Some files need a part of TensorFlow.
     found = resolve.resolve(name)
-  # Not the name: a file would be read twice, which a pipe does not allow.
+  # The cluster and not its name, because a pipe cannot be read again.
   return changed(arguments, found)
 
 
@@ -292,7 +292,7 @@ def check_output(path: str | os.PathLike[str], arguments: argparse.Namespace,
 
 
 def _is_part(path: str | os.PathLike[str], folder: str) -> bool:
-  """Whether a file may be a part of what is read from a folder."""
+  """Whether a command may read a file as a part of a folder."""
   file = pathlib.Path(os.path.realpath(path))
   root = pathlib.Path(os.path.realpath(folder))
   if root not in file.parents:

@@ -14,7 +14,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       'diff', help='what differs between two plans, and what that costs')
   common.add_planned_graph(parser)
   parser.add_argument('before', metavar='PLAN', help='a plan file')
-  parser.add_argument('after', metavar='PLAN', help='another one')
+  parser.add_argument('after', metavar='PLAN', help='another plan')
   parser.add_argument('--json', action='store_true', help='print JSON')
   parser.set_defaults(action=run)
 

@@ -11,7 +11,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser('glossary', help='say what the words mean')
   parser.add_argument('word', nargs='?', default='',
-                      help='one of them; by default all')
+                      help='a word; by default all words')
   parser.set_defaults(action=run)
 
 

@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
   common.check_output(arguments.output, arguments)
   placer = arguments.placer or registry.DEFAULT
   arguments_lib.check_policy(placer, arguments.policy)
-  # Some placers have to be imported before TensorFlow, others import it.
+  # Some placers must be imported before TensorFlow, others import TensorFlow.
   with quiet.stderr_held():
     registry.factory(placer, arguments.policy)
   request = common.request(arguments)

@@ -39,7 +39,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       help=('cores that may run the graph, such as 0 or 0,1 (default all)'))
   parser.add_argument(
       '--steps', type=common.positive, default=20,
-      help=('traced steps, of which medians are taken (default 20)'))
+      help='traced steps, of which medians are taken (default %(default)s)')
   parser.add_argument('--output', required=True, type=common.json_file,
                       metavar='FILE.json', help='profile to write')
   common.add_cache(parser, 'earlier profiles')

@@ -26,7 +26,7 @@ by these rules:
   move.
 
 No run of the executor is simulated for a move. So the overflow of a memory is
-computed from the peak plus all bytes that arrive.
+computed from the peak, plus the bytes that arrive, less the bytes that leave.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ struct Incumbent {
     }
   }
 
-  // Finds the latest start of each op, and its earliest start.
+  // Finds the latest start of each op, and the time when its inputs are there.
   void FindSlack() {
     order.resize(graph.num_ops);
     for (int32_t i = 0; i < graph.num_ops; ++i) order[graph.position[i]] = i;

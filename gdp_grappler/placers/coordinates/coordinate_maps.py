@@ -107,9 +107,9 @@ class Tiles:
              link: tuple[float, float]) -> np.ndarray:
     """float64 [2, K], two scores of maps; the lowest is the most promising.
 
-    The first score is the work of the busiest part over its speed. The second
-    one adds the seconds of the transfers between parts over the number of
-    parts.
+    The first score is the work of the busiest part, divided by its speed. The
+    second score adds the seconds of all transfers between parts, divided by the
+    number of parts.
 
     Args:
       rows: int [K, U], the part of each tile.
@@ -222,7 +222,7 @@ class Maps:
     for a, b in itertools.product(self._turns(first, count),
                                   self._turns(second, count)):
       total, rest = a + b, a - b
-      # This takes less time than a division.
+      # A comparison takes less time than a division.
       yield np.where(total < count, total, total - count)
       yield np.where(rest < 0, rest + count, rest)
 

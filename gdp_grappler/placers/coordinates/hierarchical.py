@@ -5,8 +5,8 @@ the network, which is slower than the links within a host. So the placer divides
 the groups among hosts, and then the groups of each host among its devices. Each
 of the two problems is much smaller than the problem of all devices. The placer
 tries all hosts, half of them, and so on: if the network is slow, fewer hosts
-are better. Parts are maps of coordinates (`coordinate_maps`) or cuts by METIS.
-The placer keeps the placement with the best price.
+are better. Maps of coordinates (`coordinate_maps`) or cuts by METIS divide the
+groups. The placer keeps the placement with the best price.
 """
 
 from __future__ import annotations

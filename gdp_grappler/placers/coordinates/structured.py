@@ -30,7 +30,7 @@ _MEASURED = 16
 # Number of maps that are priced together.
 _BATCH = 8
 # Only maps over all devices use a device that is slower than the fastest one by
-# this factor. An example is the CPU of a client whose servers have GPUs.
+# this factor. An example is the CPU of a small client beside those of servers.
 _FAR_SLOWER = 10.
 # Number of placements that the placer proposes, the best by price.
 _NUM_PROPOSALS = 4
@@ -80,9 +80,9 @@ class StructuredPlacer:
           priced,
           memory_repair.MemoryRepair(problem).fitted(
               priced.ranked(_NUM_PROPOSALS), deadline), deadline)
-    # If few placements fit, a search may need several starts to find one.
+    # A search may need several starts to find a placement that fits.
     for row in priced.ranked(_NUM_PROPOSALS):
-      # A search prices too many placements for real steps.
+      # If a price is a real step, a search would take too long.
       if priced.fits or deadline.passed or not problem.evaluator.simulated:
         break
       priced.add([annealing.find_fitting(problem, row, deadline=deadline)])

@@ -3,10 +3,10 @@
 Fusion makes tasks. It joins ops if a transfer between them would take longer
 than the time that two devices could save. Co-placement makes bundles. It joins
 ops that share large tensors but run at different times, such as an op and its
-gradient.
-Both are optimisations of Baechi (Jeon et al. 2020, section 3.1). The criterion
-of fusion is older: the grain of Gerasoulis and Yang, "On the granularity and
-clustering of directed acyclic task graphs", IEEE TPDS 4(6), 1993.
+gradient. Fusion and co-placement are optimisations of Baechi (Jeon et al. 2020,
+section 3.1). The criterion of fusion is older: the grain of Gerasoulis and
+Yang, "On the granularity and clustering of directed acyclic task graphs", IEEE
+TPDS 4(6), 1993.
 """
 
 from __future__ import annotations

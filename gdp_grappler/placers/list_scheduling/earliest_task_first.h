@@ -25,8 +25,8 @@ namespace gdp {
 //
 // Tasks above which the number of second estimates is limited.
 constexpr int32_t kManyTasks = 40000;
-// Number of second estimates, if limited. Each placed task is followed by at
-// most an equal share of these estimates. Then the scheduler uses old ones.
+// Number of second estimates, if limited. After each placed task, at most an
+// equal share of them is made. The scheduler then uses old estimates.
 constexpr int32_t kSecondLooks = 4000000;
 
 // The rules of ETF; see native_scheduler.py.

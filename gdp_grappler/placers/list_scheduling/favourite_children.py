@@ -217,8 +217,8 @@ def _solution(highs: types.ModuleType, lp: Any) -> np.ndarray | None:
   status = solver.getModelStatus()
   if status != highs.HighsModelStatus.kOptimal:
     logging.warning(
-        'A linear program of m_sct_published was not solved (%s): there, each '
-        'task favours the child that it sends to longest.',
+        'A linear program of m_sct_published was not solved (%s). A greedy '
+        'matching takes its place, the longest transfers first.',
         solver.modelStatusToString(status))
     return None
   return np.array(solver.getSolution().col_value)

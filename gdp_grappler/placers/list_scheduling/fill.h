@@ -49,9 +49,9 @@ class Fill {
     return left_[pools_[d]] - bytes;
   }
 
-  // Goes to the next target if the current one is full. A target is full if it
-  // has no room for the bundle, or if its load without the bundle is closer to
-  // its share than its load with the bundle.
+  // Goes to the next target if the current one is full. A target that is not
+  // empty is full if it has no room for the bundle, or if its load without the
+  // bundle is closer to its share than its load with the bundle.
   void Advance(double bytes, double share_bytes) {
     while (current_ + 1 < targets_.size()) {
       const int32_t d = targets_[current_];

@@ -44,7 +44,8 @@ class HeftPlacer(candidates.ListSchedulingPlacer):
   * transfers: transfers may queue for their link;
   * fusion: ops whose transfers take longer than the ops form one task;
   * co-placement: ops that share large tensors share a device;
-  * devices: a CPU gets only ops that no accelerator can have.
+  * devices: all accelerators, half or a quarter of them. A CPU gets only ops
+    that no accelerator can have, except in one more proposal.
 
   Ops of one group share a device. The placer chooses this device when it
   schedules the first op of the group, by the time of all ops of the group.

@@ -207,7 +207,7 @@ def fuse(pairs: np.ndarray, sent_s: np.ndarray, work_s: np.ndarray,
   The label is a member of the joined task. A task with one consumer is joined
   with the consumer in two cases: the task is the consumer's only producer, or
   the task with all tasks that it was joined with takes at most `grain` times as
-  long as the transfer of its results. Both must be of one kind. No cycle
+  long as the transfer of its results. Both tasks must be of one kind. No cycle
   arises, because all results of a joined task come from its last member.
 
   Args:

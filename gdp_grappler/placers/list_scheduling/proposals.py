@@ -1,4 +1,4 @@
-"""What all list schedulers share: tasks, bundles and proposals."""
+"""Tasks, bundles and proposals, which all list schedulers share."""
 
 from __future__ import annotations
 

@@ -145,8 +145,8 @@ class ScheduleState {
     }
   }
 
-  // Upward ranks (Topcuoglu et al. 2002, equation 4), over the allowed devices
-  // and the links between different ones.
+  // Upward ranks (Topcuoglu et al. 2002, equation 4), with means over the
+  // allowed devices of each task and over all links between devices.
   std::vector<double> UpwardRanks(const std::vector<int32_t>& order) const {
     double latency_s = 0, s_per_byte = 0;
     const double pairs = std::max(1, D * (D - 1));

@@ -63,8 +63,8 @@ _FURTHER = (*(_Cut(imbalance) for imbalance in _IMBALANCES),
             *(_Cut(imbalance, recursive=True)
               for imbalance in (_IMBALANCE, *_IMBALANCES[1:])))
 
-# Cuts of `few_cuts` in greedy order: each one adds the most to maps of
-# coordinates, to list schedules and to the cuts before it
+# Cuts of `few_cuts` in greedy order: each cut improves the most on maps of
+# coordinates, list schedules and the cuts before it
 # (docs/results/experiments.md).
 _FEW = (
     _Cut(),

@@ -31,8 +31,8 @@ class MinCutPlacer:
   As in the paper, Scotch minimises the bytes between parts, with one part for
   each GPU. Each part has work in proportion to the speed of its GPU. All cut
   bytes cost the same. Afterwards the parts are assigned to devices by the links
-  between devices. If there is no GPU, all CPUs take part. Groups that no GPU
-  may have are fixed to their fastest device. The placer tries several balances,
+  between devices. If there is no GPU, all CPUs take part. Groups that may be on
+  no GPU are fixed to their fastest device. The placer tries several balances,
   several orders of the vertices, and edges with and without the latency of a
   message. It also prices single devices.
   """

@@ -18,7 +18,7 @@ from gdp_grappler.placers.partitioning import partition_process
 
 # Integer distance that stands for the shortest distance.
 _SHORTEST_LENGTH = 4
-# Seeds of the library are smaller.
+# Seeds of the library are below this number.
 _SEED_RANGE = 1 << 31
 
 
@@ -76,8 +76,8 @@ def _limits(job: partition_process.PartitionJob,
             weights: np.ndarray) -> np.ndarray:
   """int64 [k], largest weight of each part, so that there is a solution.
 
-  A part with a fair share has room for the heaviest vertex. Every part has room
-  for the vertices that are fixed to it.
+  A part whose share is not tiny has room for the heaviest vertex that is not
+  fixed. Every part has room for the vertices that are fixed to it.
   """
   fixed, has_part = job.fixed, job.fixed >= 0
   limits = job.shares * weights.sum() * (1 + job.imbalance)

@@ -73,12 +73,14 @@ def lengths(distances: np.ndarray, shortest_length: int) -> np.ndarray:
 class _Stdout:
   """Exchanges the stream `stdout` of the C library for /dev/null.
 
+  Its users are the threads inside `stdout_dropped`.
+
   File descriptor 1 stays as it is, because it may be closed, and because lines
   that Python writes to it at the same time must not be lost.
   """
 
   def __init__(self) -> None:
-    """Initializes a _Stdout without users."""
+    """Begins without users."""
     self._lock = threading.Lock()
     self._users = 0
     self._real: int | None = None
@@ -173,8 +175,8 @@ class Worker:
     if not jobs:
       return []
     timeout_s, begin_by_s = _MOST_S, math.inf
-    # In a repeatable search the clock stands still, so no time limit acts. Then
-    # the number of jobs limits the work.
+    # If the clock stands still (`Problem.by_count`), no time limit acts. The
+    # number of jobs then limits the work.
     if deadline.clock is not deadlines.still:
       timeout_s = min(_MOST_S, max(deadline.remaining_s, _LEAST_S))
       begin_by_s = time.monotonic() + deadline.remaining_s

@@ -192,8 +192,8 @@ def make_targets(problem: placer_lib.Problem, memory: float = 0.,
   """Targets of several numbers of accelerators, with and without latency.
 
   With latency, the latency of a message counts as bytes of an edge. There may
-  not be enough time for all targets. So those targets come first that give the
-  best placement most often.
+  not be enough time for all targets. So the targets that most often give the
+  best placement come first.
 
   Args:
     problem: The problem to place.
@@ -285,13 +285,13 @@ def best(
   """The best of many proposals by price.
 
   A placement that fits into the memories is better than one that does not. The
-  first round of proposals balances seconds. If a faster placement does not fit,
-  a second round balances seconds and bytes, and a third one bytes alone. Then
-  `memory_fit.best_fitting` prices one device of each kind, and repairs
-  placements that are faster but overflow a memory. If no placement fits after
-  that and prices are simulated, a local search starts with the best one. No
-  round begins after `Problem.time_budget_s`. A round that fails ends early,
-  and the proposals before it still count.
+  first round of proposals balances seconds. If the fastest placement does not
+  fit, a second round balances seconds and bytes, and a third one bytes alone.
+  Then `memory_fit.best_fitting` prices one device of each kind, and repairs
+  placements that overflow a memory but are faster than all that fit. If no
+  placement fits after that and prices are simulated, a local search starts with
+  the best one. No further round begins after `Problem.time_budget_s`. If a
+  partitioner fails, its round ends, and earlier proposals still count.
 
   Args:
     problem: The problem to place.

@@ -30,14 +30,15 @@ def of(patterns: Sequence[str], matches: layer_map.Matches,
   by_default = rest & matches.only_default
   yield f'{units.count(by_layer.sum(), "op")} by layer'
   if serves.any():
-    yield _counted(serves, 'variable, slot or update with what it belongs to',
-                   'variables, slots and updates with what they belong to')
+    yield _counted(serves, 'variable, slot or update with its layer',
+                   'variables, slots and updates with their layers')
   if by_default.any():
     yield f'{by_default.sum()} by "*"'
   if (rest & ~by_default).any():
-    yield _counted(rest & ~by_default,
-                   'in none, which is where TensorFlow puts it',
-                   'in none, which are where TensorFlow puts them')
+    yield _counted(
+        rest & ~by_default,
+        'in no layer of the map, which is where TensorFlow puts it',
+        'in no layer of the map, which are where TensorFlow puts them')
   if matches.idle:
     yield f'Warning: no op is in {" or in ".join(matches.idle)}'
   yield from (f'Warning: {said}' for said in matches.overruled)
@@ -76,4 +77,4 @@ def _conflicts(patterns: Sequence[str], wanted: np.ndarray, index: np.ndarray,
   others = f' and {units.count(more, "other variable")}' if more else ''
   yield (f'Warning: "{patterns[some]}" and "{patterns[other]}" share '
          f'"{graph.label(graph.holder(of_group))}"{others}: a shared variable '
-         'is on the device that the map gives most bytes of its ops')
+         'gets the device to which the map gives most bytes of its ops')

@@ -19,7 +19,7 @@ from gdp_grappler.placers.plans import layers as layers_lib
 from gdp_grappler.placers.plans import updates
 
 if TYPE_CHECKING:
-  # The module needs TensorFlow; a graph with costs of its own does not.
+  # The import needs TensorFlow. A graph of costs alone works without it.
   from gdp_grappler.graph import source_graph
 
 # Stands for no argument or no layer.

@@ -91,7 +91,8 @@ def in_optimizers(graph: op_graph.OpGraph) -> np.ndarray:
 def _after_gradients(graph: op_graph.OpGraph, names: Sequence[str]) -> set[str]:
   """Scopes with an op that waits for a gradient and computes no gradient.
 
-  The result has all scopes if no name is that of a gradient.
+  The result has all scopes if no name is that of a gradient. Otherwise it also
+  has ''.
 
   Args:
     graph: N ops.
@@ -145,9 +146,9 @@ def serving(graph: op_graph.OpGraph) -> np.ndarray:
   order = np.argsort(sources, kind='stable')
   targets = targets[order]
   starts = np.searchsorted(sources[order], np.arange(graph.num_ops + 1))
-  # An iteration of a loop reads the last results of the iteration before. The
-  # loop's variables and slots are in its group, but ops outside iterations read
-  # them.
+  # The edges do not show that an iteration of a loop reads the results of the
+  # iteration before. So of a loop's group, only variables, slots, and ops that
+  # read or change them count.
   outside = (held > 0) | graph.where_type(_reads_or_changes)
   of_variables = holds[graph.groups] & (~_loops(graph)[graph.groups] | outside)
   for op in graph.topological_order[::-1].tolist():

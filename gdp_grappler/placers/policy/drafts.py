@@ -34,8 +34,8 @@ CUTS = 'cuts of gdp_policy'
 SCHEDULES = 'schedules of gdp_policy'
 
 _config = proposals.config
-# Configurations of list schedulers in greedy order: each one adds the most to
-# the maps, the cuts and the configurations before it
+# Configurations of list schedulers in greedy order: each configuration improves
+# the most on maps, cuts and the configurations before it
 # (docs/results/experiments.md).
 _CONFIGS = (
     _config(grain=1., every_device=True, insert=True),
@@ -73,9 +73,9 @@ class Drafts:
   """Drafts of one problem.
 
   Attributes:
-    rows: int32 [S, G], different legal placements. All groups on one device of
-      each kind come first, then the other drafts. If there were
-      too many, only those with the shortest estimates remain, sorted.
+    rows: int32 [S, G], different legal placements. First come placements of all
+      groups on one device, one for each kind of device. The other drafts
+      follow, the shortest estimate first if some candidates became no drafts.
     sources: [S], the source of each draft; '' if all groups are on one device.
   """
 

@@ -23,7 +23,10 @@ _local = _Local()
 
 
 def is_current() -> bool:
-  """Whether this thread runs code of a placer; the pass skips its graphs."""
+  """Whether this thread runs code of a placer.
+
+  The pass skips graphs that such code makes.
+  """
   return _local.is_placer
 
 

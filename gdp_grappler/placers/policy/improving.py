@@ -24,9 +24,9 @@ from gdp_grappler.placers.search.moves import neighbourhood
 # Probability that one more move is added to a move: some moves gain only
 # together.
 _COMPOUND = .25
-# Fewest moves to draw in a round. With fewer moves, a round would find no gain.
+# Fewest moves to draw in a round. With fewer, a round would rarely find a gain.
 _FEWEST_DRAWS = 32
-# Largest number of the moves that gained in one round which form unions.
+# Largest number of moves in a union. They are the best that gained in a round.
 _TOGETHER = 3
 
 

@@ -67,7 +67,7 @@ class LearnedPlacer:
     return memory_fit.best_fitting(problem, priced, deadline)
 
   def candidates(self, problem: placer_lib.Problem) -> np.ndarray:
-    """int [K, N], placements that the policy proposes, most likely first."""
+    """int [K, N], the policy's placements, the most likely one first."""
     seconds = problem.op_seconds
     sizes = policy_decoding.sizes(
         self._policy.metadata.get('units', coarsening.COARSE), problem.graph,
@@ -175,13 +175,14 @@ def folder(policy: str | None = None) -> str:
 
 
 def metadata(path: pathlib.Path) -> Mapping[str, Any]:
-  """The content of policy.json of a policy for the features of this version.
+  """The content of a policy's policy.json, after a check of its schema.
 
   Args:
     path: The policy's folder.
 
   Raises:
-    PolicyMismatchError: the folder has no such policy.
+    PolicyMismatchError: the folder has no policy, or the policy was trained on
+      other features.
   """
   if move_folder.is_here(path):
     raise errors.PolicyMismatchError(

@@ -19,7 +19,7 @@ from gdp_grappler import files
 from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import move_scoring
 
-# Value of the field `_KIND`. The folder of a policy has no such field.
+# Value of the field `_KIND`. The policy.json of a policy has no such field.
 MOVES = 'moves'
 _KIND, _SCHEMA, _WEIGHTS = 'kind', 'schema', 'weights'
 _DESCRIPTION, _FILE = 'policy.json', 'weights.npz'
@@ -101,5 +101,5 @@ def _described(path: pathlib.Path) -> dict[str, Any]:
   """The fields of the description."""
   found = files.parse_json(files.read(path / _DESCRIPTION))
   if not isinstance(found, dict):
-    raise ValueError('it is no object.')
+    raise ValueError(f'{_DESCRIPTION} is no JSON object.')
   return found

@@ -34,7 +34,7 @@ _DRAFTS_SHARE = .5
 # edges, another one than the first may be the fastest.
 _NUM_PROPOSALS = 4
 # Rounds in which schedules that overflow a memory are made again, as in
-# `candidates`.
+# `list_scheduling.candidates`.
 _MEMORY_ROUNDS = 4
 # Number of schedules that are made again in one round.
 _SCHEDULES_PER_ROUND = 4
@@ -50,7 +50,7 @@ class MoveChoice(enum.StrEnum):
   """The way in which moves are chosen."""
 
   TRAINED = 'trained'
-  UNTRAINED = 'untrained'  # The same network with its initial weights.
+  UNTRAINED = 'untrained'  # By a network of the same shape, not trained.
   RANDOM = 'random'
 
 
@@ -80,7 +80,7 @@ class MovePolicyPlacer:
       network: The move network; it overrides the folders.
 
     Raises:
-      PolicyMismatchError: the folder has no such policy.
+      PolicyMismatchError: the folder has no network that this version can use.
     """
     self._network = network or named_policy.read(policy)
     self._one_shot: learned.LearnedPlacer | None = None
@@ -95,7 +95,7 @@ class MovePolicyPlacer:
 
   def proposals(
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
-    """See `Proposer`: the best by price, among them the best single device.
+    """See `Proposer`. Placements of all ops on one device are candidates, too.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.

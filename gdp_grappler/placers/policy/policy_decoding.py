@@ -1,4 +1,4 @@
-"""Decodes a policy's odds into placements, the most likely first.
+"""Decodes a policy's odds into placements, the most likely one first.
 
 If the device of each unit is drawn independently, nearly all neighbours are
 separated. So if units form larger sets (`coarsening.nested`), the decoder also
@@ -42,7 +42,7 @@ def sizes(kind: str, graph: op_graph.OpGraph, allowed: np.ndarray,
 
 def decisions(logits: np.ndarray, sets: Sequence[np.ndarray],
               op_seconds: np.ndarray, seed: int) -> np.ndarray:
-  """int [K, M], devices of units, the most likely first.
+  """int [K, M], placements of units, the most likely one first.
 
   For each of several sizes of sets there are the most likely placement, the
   balanced placement, one between the two, and a sample. For a single size there

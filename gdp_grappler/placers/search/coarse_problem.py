@@ -1,4 +1,4 @@
-"""A smaller problem made of a large one by the coordinates of its layers.
+"""A smaller problem made of a large one by the coordinates of its ops.
 
 A graph that repeats itself has coordinates (`graph.structure.coordinates`): the
 layer and the time step of an op. The ops with equal coordinates form a tile.
@@ -39,8 +39,8 @@ _LEAST_S = 1e-15
 class CoarseProblem:
   """A problem whose groups are the tiles of a large problem.
 
-  A price in the small problem is close to the price in the large one if the
-  device of each tile may have all groups of that tile.
+  A price in the small problem is close to the price in the large one if all
+  groups of each tile may be on the device of that tile.
 
   Attributes:
     problem: The small problem, of C groups. Its prices are simulated steps,
@@ -70,8 +70,8 @@ class CoarseProblem:
   def wholes(self) -> CoarseProblem:
     """The small problem with whole layers, or parts of layers, as groups.
 
-    A tile with much work is a group of its own. The nodes are the same as in
-    the small problem, and so are the prices.
+    A tile with much work is a group of its own. The nodes are those of this
+    problem, so prices are equal.
     """
     graph, fine = self.problem.graph, self._fine
     known = coordinates_lib.of(graph)
@@ -221,10 +221,10 @@ def _work(problem: placer_lib.Problem) -> np.ndarray:
 
 def _allowed(problem: placer_lib.Problem, tiles: np.ndarray,
              work: np.ndarray) -> np.ndarray:
-  """bool [C, D], devices that may have most of a tile's work.
+  """bool [C, D], devices that are legal for most of a tile's work.
 
-  If there is no such device, the devices that may have the group with the most
-  work. Groups without work count equally.
+  If there is no such device, the devices that are legal for the group with the
+  most work. Groups without work count equally.
 
   Args:
     problem: G groups.
@@ -269,7 +269,7 @@ def of(problem: placer_lib.Problem) -> CoarseProblem | None:
 
   Returns:
     None if the graph has no layers and time steps, or if the problem would have
-    too few or too many groups (`CoarseConfig`).
+    too few or too many nodes (`CoarseConfig`).
   """
   assert problem.simulator is not None
   known = coordinates_lib.of(problem.graph)

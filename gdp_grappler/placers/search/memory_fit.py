@@ -15,7 +15,7 @@ from gdp_grappler.placers.search.memory import memory_repair
 def repair_faster(problem: placer_lib.Problem,
                   priced: priced_placements.PricedPlacements,
                   deadline: deadlines.Deadline) -> None:
-  """Repairs placements that overflow but are faster (`memory_repair`).
+  """Repairs placements that overflow but are faster than all that fit.
 
   Args:
     problem: G groups.
@@ -34,8 +34,9 @@ def best_fitting(problem: placer_lib.Problem,
   """The best placement, after three more sources of placements.
 
   The function prices all ops on one device, for each kind of device. It repairs
-  placements that overflow a memory but are faster. If no placement fits after
-  that, and if prices are simulated, a local search starts with the best one.
+  placements that overflow a memory but are faster than all that fit. If no
+  placement fits after that, and if prices are simulated, a local search starts
+  with the best one.
 
   Args:
     problem: G groups.

@@ -35,7 +35,7 @@ class _InOrder:
   """A placement, its priorities by the critical path, and its key.
 
   Attributes:
-    key: Ranks the placement by its price in this order (`Prices.keys`).
+    key: Ranks the placement by its price with these priorities (`Prices.keys`).
     row: int [G], devices of groups.
     priorities: float64 [N], priorities of ops.
   """

@@ -33,9 +33,9 @@ class AnnealingConfig:
       only together.
     draws: Moves that are drawn for each move that is priced, at least 1, if a
       network chooses the moves to price.
-    unfiltered: Share of the priced moves that are then chosen without the
-      network, so that the search also finds gains that the network does not
-      predict.
+    unfiltered: Share of the priced moves that are chosen without the network,
+      even if there is one. So the search also finds gains that the network does
+      not predict.
     closely_from: Progress, from 0 to 1, from which a new best placement gets a
       close price (`Evaluator.price_closely`). Late gains are as small as the
       error of a price, so a new best placement may be best only by its error.
@@ -165,9 +165,9 @@ class CoarseConfig:
     own_work: Least work of a tile that moves alone and not with its layer, as a
       share of the work per accelerator. An example is a piece of a large
       softmax.
-    majority: Share of the work of a tile that counts as most of it. If a device
-      may have this share, it may have the tile. If control edges may join ops
-      with this share, they may join the tile.
+    majority: Share of a tile's work that counts as most of it. A device is
+      legal for a tile if it is legal for this share. Control edges may join a
+      tile if they may join ops with this share.
     round: Share of the time after which one annealing of the coarse graph ends.
     layers_until: Progress at which the level of layers ends, if layers have
       parts.

@@ -84,7 +84,8 @@ def search(
     (`edge_selection`).
   """
   orders = problem.orders_pay
-  progress_lib.doing('searching, and for an order' if orders else 'searching')
+  progress_lib.doing(
+      'searching for placements and orders' if orders else 'searching')
   staged = _StagedSearch(problem, starts, rng, budget, models, moves, further,
                          varied, several)
   for stage in stages.BOTH_ORDERS if orders else stages.FIFO_ONLY:
@@ -301,11 +302,7 @@ class _StagedSearch:
 
   def _most_promising(
       self) -> tuple[evaluator_lib.Key, placement_lib.Placement]:
-    """The placement that is likely the fastest with control edges, and its key.
-
-    Returns:
-      The key and the placement.
-    """
+    """The likely fastest placement with control edges, after its key."""
     problem, graph = self._problem, self._problem.graph
     simulator = problem.simulator
     assert simulator is not None and self._ordered is not None  # Orders pay.
@@ -322,7 +319,7 @@ class _StagedSearch:
   def _fastest_fifo(
       self,
       others: Sequence[placement_lib.Placement]) -> placement_lib.Placement:
-    """The best placement by FIFO price, without priorities."""
+    """The best by FIFO price of the FIFO result and others; no priorities."""
     graph, cluster = self._problem.graph, self._problem.cluster
     devices = np.stack(
         [self._plain.best[graph.groups], *(other.devices for other in others)])

@@ -13,8 +13,8 @@ class SingleDevicePlacer:
   """The best by price of the placements of all groups on one device.
 
   A group that may not be on the device gets the host, or else the first device
-  it may have. A device whose memory has room for all groups is better than one
-  that overflows, and a smaller overflow is better.
+  it may have. A placement that fits into the memories is better than one that
+  does not, and a smaller overflow is better.
   """
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:

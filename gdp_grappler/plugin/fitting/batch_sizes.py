@@ -19,7 +19,7 @@ _FEEDS = (('keras.src.backend.tensorflow.trainer', 'TFEpochIterator',
            'data_adapter', '_distributed_dataset'),
           ('tf_keras.src.engine.data_adapter', 'DataHandler', '_adapter',
            '_dataset'))
-# Attributes in which adapters keep the size; some of them do not publish it.
+# Attributes in which adapters keep the size, public or private ones.
 _SIZES = ('_batch_size', '_first_batch_size')
 # The size of the batches of each dataset that Keras has made.
 _dataset_sizes: weakref.WeakKeyDictionary[Any, int | None] = (

@@ -84,7 +84,8 @@ def handles(function: Any) -> set[int]:
   """Returns the ids of the eager tensors that a traced `tf.function` captures.
 
   A function that was traced in another one captures arguments of the outer
-  function. In their place, the result has what the outer function captures.
+  function. In place of these arguments, the result has the tensors that the
+  outer function captures.
 
   Args:
     function: A `tf.function`.
@@ -105,6 +106,6 @@ def handles(function: Any) -> set[int]:
 
 
 def _outer(tensor: Any) -> Any:
-  """Returns what an argument of a function is outside; None if unknown."""
+  """Returns the caller's tensor for an argument of a function, or None."""
   pairs = getattr(tensor.graph, 'captures', ())
   return next((outer for outer, inner in pairs if inner is tensor), None)

@@ -20,14 +20,17 @@ from gdp_grappler.graph.structure import variable_uses
 
 
 def ops(nodes: Sequence[Any]) -> set[str]:
-  """Returns the names of the updates, and of all ops that they depend on.
+  """Returns the names of the ops that stay where TensorFlow put them.
+
+  They are the updates of counters and random states that do not need the batch,
+  and all ops that these updates depend on.
 
   Args:
     nodes: Nodes of a step, with its functions inlined.
   """
   batches = {node.name for node in nodes if node.op in op_kinds.BATCHES}
   if not batches:
-    return set()  # The caller reads the batches, so each step has one.
+    return set()  # The caller reads the batches, so each step has a batch.
   producers = {
       node.name: set(map(name_parts.node_of, node.input)) for node in nodes
   }
@@ -75,7 +78,7 @@ def _is_scalar(node: Any) -> bool:
 
 def _reached(start: Iterable[str],
              following: Mapping[str, Iterable[str]]) -> set[str]:
-  """Returns the nodes that a walk reaches, with those where it starts."""
+  """Returns the start nodes, and all nodes that a walk from them reaches."""
   waiting = list(start)
   result = set(waiting)
   while waiting:

@@ -27,8 +27,9 @@ class FitReport:
   """The state of a train function, for users.
 
   Attributes:
-    placed_ops: Numbers of ops by the short name of their device, with the host
-      if there are several. Empty if the step runs as TensorFlow placed it.
+    placed_ops: Numbers of ops by the short name of their device, with the name
+      of the host if there are several hosts. Empty if the step runs as
+      TensorFlow placed it.
     moved_variables: Number of variables that are not on the device on which
       they were made.
     predicted_s: Predicted seconds of a placed step; None without a plan.
@@ -101,7 +102,7 @@ class Course:
       self.moving_s = seconds
 
   def times(self, size: int | None) -> bool:
-    """Whether a step belongs to the comparison, and counts others.
+    """Whether to time a step; counts the steps that are not timed.
 
     After several steps in a row of another size, the comparison is forgotten,
     and timing has to begin anew. Single steps, such as that of a smaller last

@@ -1,9 +1,9 @@
 """Times the links to the tasks that this process is connected to, once.
 
 `evaluation/link_timing` needs a session with all devices. A connected program
-has these devices only in its eager context. So functions of TensorFlow send
-tensors back and forth here, before the first step of a `fit` and on the thread
-that calls `fit`.
+has these devices only in its eager context. So a `tf.function` sends tensors
+back and forth here, before the first step of a `fit` and on the thread that
+calls `fit`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def time_once() -> None:
 
 
 def _addresses() -> dict[str, str]:
-  """Returns the addresses of tasks, without our own, whose port varies."""
+  """Returns addresses of tasks, but not of this one, whose port varies."""
   from tensorflow.python.eager import context
   server = context.context().get_server_def()
   found = {} if server is None else {

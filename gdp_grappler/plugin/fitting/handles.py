@@ -52,7 +52,7 @@ def exchange(first: Any, second: Any) -> None:
 
 def _field(tensor: Any, content: Callable[[Any],
                                           int]) -> ctypes.c_void_p | None:
-  """Returns the field of a tensor that refers to the resource."""
+  """Returns the field of a tensor that refers to the resource, if found."""
   from tensorflow.python.framework import ops
   if not isinstance(tensor, ops.EagerTensor):
     return None
@@ -68,7 +68,10 @@ def _field(tensor: Any, content: Callable[[Any],
 
 @functools.cache
 def _content_function() -> Callable[[Any], int] | None:
-  """Returns a function for the address that an eager tensor refers to."""
+  """Returns a function that returns the address in an eager tensor's field.
+
+  The result is None if TensorFlow's library has no such function.
+  """
   import tensorflow as tf
   path = pathlib.Path(tf.__file__).parent / 'python' / _LIBRARY
   try:

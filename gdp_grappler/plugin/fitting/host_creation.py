@@ -45,8 +45,8 @@ class made_on_host(contextlib.AbstractContextManager[Any]):
   Use it for models that one card cannot hold. `fit` plans its first step, and
   moves each variable and its slots to the devices of the plan. Other calls move
   nothing: `predict` of a model that was never fitted reads variables from the
-  host. See `gdp_grappler.relocate`. While the option is off or has
-  `'mode': 'report'`, the scope does nothing.
+  host, unless `gdp_grappler.relocate` has moved them. While the option is off
+  or has `'mode': 'report'`, the scope does nothing.
 
     with gdp_grappler.made_on_host():
       model = keras.Sequential([...])

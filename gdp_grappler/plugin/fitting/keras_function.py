@@ -38,9 +38,9 @@ _NO_GRAPPLER = 'disable_meta_optimizer'
 class KerasFunction(current_call.RunningCall):
   """A function of Keras whose graphs are placed in the usual way.
 
-  While the option is off, a call is a call of Keras' function. Attributes are
-  those of Keras' function. If Keras chooses XLA by itself, a second function
-  without XLA is made, which can be placed.
+  While the option is off, a call is a call of Keras' function. The object has
+  all attributes of Keras' function. If Keras chooses XLA by itself, a second
+  function without XLA is made, which can be placed.
   """
 
   def __init__(self, function: Callable[..., Any], what: str, eager: bool,
@@ -89,7 +89,7 @@ class KerasFunction(current_call.RunningCall):
   def _called(self, *args: Any) -> Any:
     self.what = batch_methods.named(self._asked_what)
     value, times_off = switch.value(context.context()), switch.times_off()
-    # The same value may have been switched off in between.
+    # The option may have been off between two calls with the same value.
     if value is not self._seen[0] or times_off != self._seen[1]:
       # If the library is missing, a line has said so.
       works = option.connect()
@@ -98,7 +98,7 @@ class KerasFunction(current_call.RunningCall):
       self._batch_size = None
     if self._settings is None:
       return self._unplaced(*args)
-    if self._batch_size is None:  # Another method may have known no size.
+    if self._batch_size is None:  # Also if no earlier call knew the size.
       self._batch_size = batch_sizes.size_of(args[0])
     self.waiting_since = None
     with batches.assumed(self._batch_size), execution.synchronously():
@@ -129,7 +129,7 @@ class KerasFunction(current_call.RunningCall):
     return current_call.run(current_call.Named(self.what), self._stock, *args)
 
   def _run(self, *args: Any) -> Any:
-    """Calls the function with XLA or the one that can be placed.
+    """Calls the function with XLA or the function that can be placed.
 
     Only steps of `fit` are compared with XLA. Other functions run without XLA
     if the steps of `fit` run placed.

@@ -58,7 +58,7 @@ class FitPlan:
 
   @property
   def counts(self) -> dict[str, int]:
-    """Numbers of ops by short names of devices, if need be with hosts."""
+    """Numbers of ops by 'GPU:0' or, with several hosts, by 'worker/1/GPU:0'."""
     names = sorted(self.devices.values())
     hosts = set(map(cluster_lib.task, names))
     label = cluster_lib.short_name if len(

@@ -55,9 +55,9 @@ def relocate(variables: Any, plan: Plan) -> int:
       optimizer stay, such as the learning rate.
     plan: A device for all variables; a map from layers or names of variables to
       devices; a result of `place`; or a file with a map or a plan. Slots follow
-      their variable. Variables that the plan does not name stay, and those of
-      types that TensorFlow keeps on the CPU, such as int32. A line counts the
-      latter.
+      their variable. Variables that the plan does not name stay. Variables of
+      types that TensorFlow keeps on the CPU, such as int32, stay, too, and a
+      line counts them.
 
   Returns:
     The number of moved variables.
@@ -65,7 +65,8 @@ def relocate(variables: Any, plan: Plan) -> int:
   Raises:
     InfeasiblePlacementError: a variable cannot be moved, an object has no
       variables, or the plan names none of the variables.
-    ClusterError: a device has no name, or does not exist in this program.
+    ClusterError: a text is no name of a device, or this program lacks the
+      device.
     PlanError: the value is no plan, or the file cannot be read.
   """
   known = _Known(variables)

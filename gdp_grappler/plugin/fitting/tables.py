@@ -53,7 +53,7 @@ def parts(layer: str, shape: tuple[int, ...], itemsize: int, whole_because: str,
     itemsize: Bytes of an element.
     whole_because: Why the table cannot be in parts; '' if it can.
     path: Scopes and name of the table, such as 'net/words/embeddings'.
-    made_for: Number of parts that are made for a wanted number.
+    made_for: Returns the number of parts that are made for a wanted number.
   """
   settings = switch.settings()
   if settings is None or settings.split_tables == choice.OFF:
@@ -155,7 +155,7 @@ def _plan_of_ops(settings: settings_lib.Settings) -> plan_lib.Plan | None:
 
 @functools.lru_cache(maxsize=1)
 def _read(path: str, _: int) -> plan_lib.Plan | None:
-  """Reads a plan once, because each layer asks for it."""
+  """Reads a plan file once, as each layer asks; None for a map of layers."""
   from gdp_grappler.cluster import plan as plan_lib
   return None if plan_lib.read_layers(path) is not None else plan_lib.read(path)
 

@@ -3,8 +3,8 @@
 In the first call the pass plans the step as if each variable could have any
 device. Then the variables move. TensorFlow instantiates the function again for
 the new devices, and this instance follows the plan. Without the guard, the
-first call is cancelled before any op runs. With the guard, the first steps run
-as Keras would run them, the next steps run placed, and the faster way stays.
+first call is cancelled before any op runs if variables move. With the guard,
+first steps run as in Keras, next steps run placed, and the faster way stays.
 
 If Keras compiles the step by XLA, a second function without XLA is made. Its
 first call is planned and always cancelled. XLA computes its result, unless the
@@ -155,7 +155,7 @@ class TrainFunction(keras_function.KerasFunction):
       super()._explain()
       return
     else:
-      # No new instance was made: the step runs as before the option was off.
+      # The option was off for a while. TensorFlow made no new instance.
       line = f'{current_call.named(plan.describe(), self)}; as before'
     self.was_told = True
     notices.say(line)
@@ -217,9 +217,9 @@ class TrainFunction(keras_function.KerasFunction):
   def _planned(self, function: str, concrete: Any,
                source: source_graph.SourceGraph,
                settings: settings_lib.Settings) -> outcome_lib.Outcome:
-    """Plans the step. On the placer thread."""
+    """Plans the step. Runs on the placer thread."""
     received = captures.variables(concrete)
-    if settings.plan is not None:  # A map of layers may match their names.
+    if settings.plan is not None:  # A map of layers may name variables.
       captures.name_arguments(source.graph_def, received)
     received = received if settings.move_variables else {}
     asked = asked_weights.of(received, source, settings)
@@ -249,7 +249,7 @@ class TrainFunction(keras_function.KerasFunction):
 
   def _followed(self, function: str, source: source_graph.SourceGraph,
                 settings: settings_lib.Settings) -> outcome_lib.Outcome:
-    """Makes this instance follow the plan. On the placer thread."""
+    """Makes this instance follow the plan. Runs on the placer thread."""
     assert self._course.plan is not None
     outcome = plan_lib.follow(source, settings, self._course.plan, function)
     self._course.note_placed(source, outcome, function)
@@ -390,7 +390,7 @@ class TrainFunction(keras_function.KerasFunction):
     self._origins = ()
 
   def _move(self, devices: Iterable[tuple[Any, str]]) -> None:
-    """Moves variables. If Ctrl-C stops the move, the next call goes on."""
+    """Moves variables. After Ctrl-C the next call reads the option again."""
     try:
       variable_moves.move(devices)
     except (errors.GdpError, tf.errors.OpError):

@@ -32,12 +32,12 @@ def movable(variables: Iterable[Any], owner: Any = None) -> list[Any]:
 
   A dataset that reads a variable has a handle of its own, which cannot be
   replaced. Variables of distribution strategies consist of several variables,
-  or are on parameter servers. Neither can move.
+  or are on parameter servers. The result lacks all these variables.
 
   Args:
     variables: Variables of any kind.
-    owner: The model whose step is planned. The result is then a result of
-      `claim`.
+    owner: The model whose step is planned. The result then lacks variables that
+      `claim` leaves out.
   """
   from tensorflow.python.ops import resource_variable_ops as variable_ops
   plain = [

@@ -57,7 +57,7 @@ def stock(has_xla: bool) -> FitWay:
 
 
 class WayComparison:
-  """Times the step as Keras would run it, and then ways that may be faster.
+  """Compares the step as Keras would run it with ways that may be faster.
 
   If Keras chose XLA, a way is tried only if its predicted step is shorter than
   the shortest measured step. Most predictions are too short, because they leave
@@ -155,7 +155,7 @@ class WayComparison:
     said = (f'{said}; XLA took {self.measured[FitWay.XLA].compile_s:.3g} s to '
             f'compile{more}{"".join(left_out)}: {self._verdict()}')
     return (f'{said}. Steps ran in these ways in turn, and XLA rounds '
-            "otherwise than TensorFlow's kernels")
+            "differently from TensorFlow's kernels")
 
   def in_short(self) -> str:
     """Returns the way that stays, for a reader who knows the figures."""

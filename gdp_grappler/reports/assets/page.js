@@ -28,8 +28,8 @@
   const critical = runs.map(run => new Set(run.critical));
   const stepUs = Math.max(...runs.map(run => run.stepUs), 1e-6);
   let current = runs.length - 1;
-  // What no run gives an op that takes time, and sends nothing to, would only
-  // push apart what there is to see.
+  // Devices that neither work nor exchange tensors in any run have no lane,
+  // because empty lanes would take room.
   const busy = data.devices.map((label, device) => runs.some(run =>
       run.work.computing[device] + run.work.copying[device] > 0));
   for (const run of runs) {
@@ -52,10 +52,10 @@
     return `${+bytes.toPrecision(3)} ${['B', 'kB', 'MB', 'GB', 'TB'][unit]}`;
   }
 
-  // Axes are in the unit of times of this size, as the texts are.
+  // Converts microseconds to the unit of the axes.
   const onAxis = us => us / data.axis.us;
 
-  // Elements whose content is text.
+  // Makes an element whose content is text.
   function element(tag, text, className) {
     const made = document.createElement(tag);
     if (text !== undefined) made.textContent = text;
@@ -89,7 +89,7 @@
     table.replaceChildren(thead, body);
   }
 
-  // The timeline: what is too small to be seen becomes one bar.
+  // The timeline. Neighbouring ops that are too short to be seen share a bar.
   const sorted = runs.map(run => {
     const lanes = data.devices.map(() => []);
     run.device.forEach((device, op) => lanes[device].push(op));
@@ -286,7 +286,7 @@
     const traces = [];
     const held = data.pools.map((pool, p) => Math.max(...runs.map(
         run => run.peaks[p])));
-    // Beside the fullest one, a line of less than a thousandth lies on the axis.
+    // Memories that are almost unused have no curve.
     const least = Math.max(...held) / 1000;
     runs.forEach((run, r) => data.pools.forEach((pool, p) => {
       if (held[p] < least || !held[p]) return;

@@ -46,7 +46,7 @@ def _run(block, names):
     return
   for command in block.commands():
     more = [f'--time_budget_s={_SEARCH_S}'] * (command[1:2] == ['place'])
-    # What the page gives comes last, and counts.
+    # The page's own arguments come last, so they win over `more`.
     if command[0] != 'gdp' or gdp.run([*command[1:2], *more, *command[2:]]):
       raise ValueError(f'{command} failed')
 

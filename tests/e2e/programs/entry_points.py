@@ -233,8 +233,10 @@ def with_while_and_gradient():
 
 
 def listen():
-  """Returns a list that gets the names of all graphs that reach Python."""
-  # This has to be done before the pass is connected.
+  """Records the ids of all graphs that reach Python, in `ASKED`.
+
+  The function has to be called before the pass is connected.
+  """
   from gdp_grappler.plugin import host
   answer = host.Host.answer
 

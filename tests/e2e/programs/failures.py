@@ -94,7 +94,7 @@ def interrupted(number, handler, seed):
   common.set_option({**common.RANDOM, 'seed': seed})
   try:
     new_function()(X)
-    # The exception comes after the pass.
+    # The exception is raised after the pass, so the program waits.
     threading.Event().wait(10)
   except BaseException as error:
     return repr(error)
@@ -113,7 +113,7 @@ def ends(number, frame):
 
 
 def interruptions():
-  """What the program gets: Ctrl-C, its own timeout, its own end."""
+  """Returns the exceptions after Ctrl-C, a timeout and a call of sys.exit."""
   # A process in the background ignores Ctrl-C.
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   return [
@@ -141,7 +141,7 @@ def main():
   right['reenters'] = run(reenters)
   results = {'calls': list(CALLS), 'interrupted': interruptions()}
   right['hangs'] = run(hangs, time_budget_s=1)
-  # Who waited for this budget would not return while the test runs.
+  # If the pass waited for this budget, it would not return during the test.
   right['still_busy'] = run(hangs, time_budget_s=86400)
   results['hung'] = len(HUNG)
   HANG.set()

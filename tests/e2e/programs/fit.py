@@ -46,7 +46,7 @@ def transformer():
                      layers.Dense(4)(layers.GlobalAveragePooling1D()(x)))
 
 
-# In Keras 2 these two are layers of another make.
+# The layers of the transformer have other implementations in Keras 2.
 MODELS = (cnn, lstm) + (
     (transformer,) if keras.__version__.startswith('3.') else ())
 

@@ -50,7 +50,7 @@ def fit(option, callbacks=(), epochs=1):
   data = numbers(_BATCH * _STEPS, _UNITS)
   model.fit(data, data[::-1], _BATCH, epochs, verbose=0, shuffle=False,
             callbacks=[Losses()])
-  # Those of Keras 3 hold one of TensorFlow.
+  # Each variable of Keras 3 holds a variable of TensorFlow.
   variables = [getattr(v, '_value', v) for v in model.trainable_variables]
   return losses, sorted({v.device for v in variables})
 

@@ -113,7 +113,7 @@ class Training:
                    for variable in (*model.variables, *optimizer.variables)]
 
   def losses(self, order, cluster, seed):
-    """Six from the start, and how many control inputs the executors got."""
+    """Returns six losses from the start, and the number of control inputs."""
     common.set_option(
         {**common.RANDOM, 'cluster': cluster, 'order': order, 'seed': seed})
     for variable, value in self._start:
@@ -137,7 +137,7 @@ def control_inputs(graphs):
 
 
 def v1_losses(edges, cluster):
-  """Six losses of a session whose graph was placed and ordered before."""
+  """Returns six losses of a session whose graph was placed offline."""
   with tf.Graph().as_default() as graph:
     x = tf1.constant(X[:, 0])
     ends = []
@@ -163,7 +163,7 @@ def v1_losses(edges, cluster):
 
 def place(definition, fetches, cluster, edges):
   """Writes a random placement, with control edges or without."""
-  # Read and ordered without the initializers: a step does not run them.
+  # Initializers are left out, because a step does not run them.
   step = graph_def_io.read(
       source_graph.SourceGraph('step', pruning.needed(definition, fetches), (),
                                fetches))
@@ -173,7 +173,7 @@ def place(definition, fetches, cluster, edges):
   simulated = simulator.Simulator(cluster)
   number = {name: i for i, name in enumerate(whole.names)}
   ops = [number[name] for name in step.names]
-  for seed in range(20):  # Until an order pays.
+  for seed in range(20):  # Until control edges gain.
     devices = registry.create('random').place(
         placer.Problem(whole, cluster, simulated, seed)).devices
     placed = placement.Placement(devices[ops], cluster)
@@ -192,7 +192,7 @@ def place(definition, fetches, cluster, edges):
 
 
 def across(step, devices):
-  """Edges between neighbours in topological order on different devices."""
+  """Returns edges between ops of different devices, by topological order."""
   may = orderable.orderable(step)
   ops = [op for op in step.topological_order.tolist() if may[op]]
   return [(a, b) for a, b in zip(ops, ops[1:]) if devices[a] != devices[b]]

@@ -121,7 +121,7 @@ def traced_before():
   results.append(float(tf.reduce_sum(call(X))))
   results += [float(x) for x in data]
   if not _LEGACY:
-    # They use the moved variables without a new trace.
+    # The functions use the moved variables without a new trace.
     assert call.experimental_get_tracing_count() == 1
   return results
 
@@ -280,7 +280,7 @@ def made_again():
 
 
 def compiled_by_xla():
-  """XLA, which wants one device, once failed where variables had moved."""
+  """Compiles for one device by XLA; this once failed after variables moved."""
   model, other = compiled(jit_compile=False), compiled(jit_compile=False)
   calls = [
       tf.function(functools.partial(each, training=False), jit_compile=True)
@@ -390,7 +390,7 @@ def main():
   plan = {'dense*': 'CPU:1', 'batch_normalization*': 'CPU:2'}
   results['planned'] = both_ways(fit_alone, {'plan': plan})
   results['planned']['where'] = {k: sorted(d) for k, d in where.items()}
-  if not _LEGACY:  # It is not Keras that frees it.
+  if not _LEGACY:  # Keras has no part in freeing memory, so one is enough.
     results['memory'] = moved_memory.memory()
   common.finish(keras=keras.__version__, **results)
 

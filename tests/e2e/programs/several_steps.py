@@ -131,7 +131,8 @@ def threads():
 
 def main():
   results = {}
-  # The guard times no loop, and threads are no matter of Keras.
+  # In Keras 2 the steps stay in a loop, which the guard does not time. Threads
+  # do not depend on Keras.
   guarded, alone = ((), ()) if _LEGACY else ((uneven,), (of_two_shapes,
                                                          threads))
   for guard in (False, True):

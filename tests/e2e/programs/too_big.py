@@ -43,7 +43,7 @@ def main():
     cluster = small_memories.write(folder, _HOST_BYTES, _CARD_BYTES)
     tf.config.optimizer.set_experimental_options(
         {'gdp_placement': {'cluster': cluster, 'cache': False}})
-  # As where a card is what TensorFlow takes by default.
+  # CPU:1 stands for the card that TensorFlow uses by default.
   with tf.device('CPU:1'), gdp_grappler.made_on_host():
     model = _model()
   made = _devices(model.variables)

@@ -17,7 +17,7 @@ def _tiles(graph):
 
 
 def _rows(made, count, **work):
-  """Parts of the ops, [K, N]."""
+  """int [K, N], the part of each op in K maps."""
   tiles = _tiles(made.graph)
   of_ops = made.graph.flops + 1. if not work else work['work']
   maps = coordinate_maps.Maps(tiles, tiles.totals(of_ops))
@@ -25,7 +25,7 @@ def _rows(made, count, **work):
 
 
 def _is_there(rows, expected, known):
-  """Whether a map, whatever it calls its parts, is among the rows."""
+  """Whether a map is among the rows, if parts may have other numbers."""
   for row in rows:
     pairs = {*zip(row[known].tolist(), expected[known].tolist())}
     if len(pairs) == len({p for p, _ in pairs}) == len({e for _, e in pairs}):
@@ -59,13 +59,13 @@ def test_blocks_are_of_equal_work():
   made = unrolled.make(6, 1)
   work = np.zeros(made.graph.num_ops)
   product = np.array(made.graph.op_types) == 'MatMul'
-  # The first layer takes as long as all others.
+  # The first layer takes as long as all other layers together.
   work[product] = np.where(made.layer[product] == 0, 5., 1.)
   assert _is_there(_rows(made, 2, work=work), made.layer > 0, product)
 
 
 def test_a_tile_sends_a_tensor_once():
-  # Three readers of one tensor, two of them in one layer.
+  # One tensor has three readers, two of them in one layer.
   names = [
       'layer0/w', 'layer0/MatMul', 'layer1/w', 'layer1/MatMul', 'layer1/Add',
       'layer2/w', 'layer2/MatMul'
@@ -121,7 +121,7 @@ def test_nothing_to_read():
 
 def test_a_variable_in_the_layer_of_most_of_its_users():
   made = unrolled.make(3, 4)
-  # One variable per layer: it is the first of its layer.
+  # Each layer has one variable, so the axis `part` has only one value.
   assert 'part' not in _tiles(made.graph).axes
 
 

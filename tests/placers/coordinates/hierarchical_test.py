@@ -1,4 +1,4 @@
-"""Placements in two levels: over hosts, then over the devices of each."""
+"""Placements in two levels: on hosts, then on the devices of each host."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,10 @@ _STEPS, _MUCH = 12, 50_000_000
 
 
 def _chains(between):
-  """Four chains; two and two of them tell each other `between` bytes a step."""
+  """Four chains in two pairs.
+
+  In each step, the chains of a pair send `between` bytes to each other.
+  """
   edges = []
   for chain in range(4):
     for step in range(_STEPS):
@@ -45,7 +48,7 @@ def _place(problem):
 
 @pytest.mark.parametrize('between', [0, 1_000_000])
 def test_what_talks_much_is_on_one_host(between):
-  """What is cut between hosts is nothing, what within hosts the least."""
+  """Hosts send each other nothing, and devices of one host little."""
   problem = _problem(_chains(between), '2x2xV100-eth10')
   placement = _place(problem)
   hosts = _hosts(problem, placement)
@@ -63,11 +66,11 @@ def test_where_the_network_is_slow_one_host_is_enough():
 
 
 def test_hosts_of_different_size():
-  """The smaller one gets as much less."""
+  """A host with fewer useful cards gets less work."""
   cluster = presets.preset('2x3xV100-ib400')
   graph = _chains(0)
   seconds = np.full((graph.num_ops, cluster.num_devices), .05)
-  # Two cards of the second host are as slow as if they were not there.
+  # Two cards of the second host are so slow that they are useless.
   seconds[:, [6, 7]] = 50.
   problem = problems.make(graph, cluster, seconds)
   placement = _place(problem)

@@ -20,7 +20,7 @@ from helpers import unrolled
 
 
 def _problem(graph, num_gpus=2, memory_bytes=1 << 40, seconds=None, **fields):
-  # Sending takes next to no time.
+  # Transfers take nearly no time.
   cluster = clusters.make_cluster(num_gpus, latency_s=1e-6,
                                   bandwidth_bytes_per_s=1e12,
                                   memory_bytes=memory_bytes)
@@ -33,7 +33,8 @@ def test_layers_work_side_by_side():
   placements = structured.StructuredPlacer().proposals(problem)
   first = problems.seconds_of(problem, placements[0])
   assert first == problem.evaluator.best_step_time_s
-  # Two layers and six steps are seven, one after the other, and not twelve.
+  # If two layers of six steps overlap, seven products run one after the other,
+  # and not twelve.
   work_s = problem.op_seconds[:, 1].sum()
   assert first < .65 * work_s
   others = [problems.seconds_of(problem, p) for p in placements]
@@ -47,12 +48,12 @@ def test_a_device_that_is_far_slower_is_not_counted_on():
   seconds = np.tile([10., 1., 1., 1000.], (graph.num_ops, 1))
   problem = _problem(graph, 3, seconds=seconds)
   rows = structured.candidates(problem, np.ones(graph.num_groups))
-  # Turns of both fast ones are among them, not only blocks.
+  # The maps to both fast devices contain turns, not only blocks.
   assert sum(set(row.tolist()) == {1, 2} for row in rows) > 5
 
 
 def test_cores_and_shared_cards_count():
-  """Half a card got as much work as a whole one, and 1 core as much as 3."""
+  """Half a card once got as much work as a card, and 1 core as much as 3."""
   cards = clusters.make_cluster(3, compute=['c', 'a', 'a', 'b'])
   shares = structured._shares(problems.make(graphs.chain(6), cards, 1.),
                               np.array([1, 2, 3]))
@@ -88,7 +89,7 @@ def test_pins_are_obeyed_and_what_may_not_be_on_a_gpu_is_on_the_host():
 
 def test_finds_into_memory():
   graph = unrolled.make(6, 2).graph
-  problem = _problem(graph, 3, 17_000)  # 4,000 for each of the layers.
+  problem = _problem(graph, 3, 17_000)  # Each layer needs 4,000.
   placement = structured.StructuredPlacer().place(problem)
   assert problem.evaluator.evaluate(graph, placement).valid
 
@@ -100,7 +101,7 @@ def test_few_placements_are_measured():
 
 
 def test_few_placements_are_measured_even_if_none_fits():
-  """A search for a placement that fits measured thousands of steps."""
+  """A search for a placement that fits once measured thousands of steps."""
   problem = _problem(
       unrolled.make(4, 4).graph, memory_bytes=100, wrap=stopwatches.Stopwatch)
   structured.StructuredPlacer().place(problem)
@@ -147,14 +148,14 @@ def test_when_the_time_is_over_only_the_first_few_are_priced(monkeypatch):
         unrolled.make(3, 8).graph, wrap=recording_evaluator.Recorder,
         time_budget_s=budget_s)
     placement = structured.StructuredPlacer().place(problem)
-    # What looks best is priced in any case.
+    # The most promising maps are priced in any case.
     assert len(set(placement.devices.tolist())) > 1
     evaluations.append(problem.evaluator.evaluations)
   assert evaluations[1] < evaluations[0]
 
 
 class _Deaf(simulator.Simulator):
-  """Has no ear for ceilings."""
+  """A simulator that ignores ceilings."""
 
   def price(self, graph, devices, priorities=None, ceiling_s=math.inf):
     del ceiling_s
@@ -164,7 +165,10 @@ class _Deaf(simulator.Simulator):
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.integers(0, 10_000))
 def test_what_is_told_of_is_priced_in_full(seed):
-  """Placements that were seen twice counted twice, and others were told of."""
+  """A placement that was priced twice counted twice in the ceiling.
+
+  The best placements were then other ones.
+  """
   rng = np.random.default_rng(seed)
   graph = graphs.chain(12, int(rng.integers(1, 500)))
   cluster = clusters.make_cluster(2, latency_s=.1, bandwidth_bytes_per_s=1e4,

@@ -18,7 +18,7 @@ def test_a_chain_is_one_task_and_long_branches_stay_apart():
                                (2, 3, 100)])
   assert bundling.fuse(task_graphs.make(diamond, 5.), task_graphs.LINK,
                        1.).num_tasks == 4
-  # Sending takes 2 s: two branches of 1 s are not worth it.
+  # A transfer takes 2 s, so two branches of 1 s do not pay.
   assert bundling.fuse(task_graphs.make(diamond, 1.), task_graphs.LINK,
                        1.).num_tasks == 1
 
@@ -46,7 +46,8 @@ def test_what_costs_more_to_send_than_it_can_save_stays_at_home():
         task_graphs.make(graph, [3., 1., 1., 9.]), task_graphs.LINK,
         grain).bundles.tolist()
 
-  # 1 and 3 save 1 s and send for 4 s; then 0 and 2 have 3 s and 1 s to save.
+  # Apart, ops 1 and 3 save 1 s, and their transfer takes 4 s. Ops 0 and 2 could
+  # then save 3 s and 1 s.
   assert bundles(1) == [0, 1, 1, 1]
   assert bundles(2) == [0, 0, 0, 0]
   assert bundles(.2) == [0, 1, 2, 3]

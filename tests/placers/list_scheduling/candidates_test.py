@@ -24,13 +24,13 @@ def test_the_cheapest_that_fits_wins_and_capacities_shrink():
 
   assert candidates.best(problem, [together, apart],
                          other_sources=False).devices.tolist() == [1, 2]
-  # It would be no faster, so it is not asked again.
+  # `together` is not faster, so it is not called again.
   assert asked == [[100, 100, 100]]
   assert candidates.best(problem, [together],
                          other_sources=False).devices.tolist() == [1, 1]
   assert len(asked) == 5
   assert asked[2][1] < 100 and asked[2][0] == asked[2][2] == 100
-  # What does not fit is moved.
+  # The placement that does not fit is repaired.
   assert sorted(candidates.best(problem, [together]).devices.tolist()) == [1, 2]
 
 
@@ -70,7 +70,7 @@ def test_when_the_time_is_over_only_the_first_is_asked():
 
 
 def test_time_goes_by_the_clock_of_the_problem():
-  """It went by that of the machine, and what was found hung on its load."""
+  """With the machine's clock, results once depended on the machine's load."""
   asked, now = [], [0.]
   deadline = deadlines.within(5., lambda: now[0])
   problem = problems.make(graphs.make_graph(num_ops=2),
@@ -89,7 +89,7 @@ def test_time_goes_by_the_clock_of_the_problem():
 
 
 def test_one_device_is_priced_however_late_and_nothing_else():
-  """A busy machine ended list schedulers before they knew the best device."""
+  """On a busy machine, no device was once priced before the end."""
   graph = graphs.make_graph(num_ops=2, param_bytes=80)
   problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=200),
                           [[9, 1, 9], [9, 1, 9]])
@@ -102,7 +102,7 @@ def test_one_device_is_priced_however_late_and_nothing_else():
 
 
 def test_no_search_follows_if_a_price_is_a_real_step():
-  """Where memory was scarce, a search measured thousands of steps."""
+  """In tight memory, a search once measured thousands of steps."""
   graph = graphs.make_graph(num_ops=12, param_bytes=40)
   problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=300),
                           wrap=stopwatches.Stopwatch)

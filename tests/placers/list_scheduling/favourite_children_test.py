@@ -14,7 +14,7 @@ def test_favourite_children_of_a_chain():
   work_s = np.ones(4)
   assert favourite_children.solve(tasks, work_s, task_graphs.LINK,
                                   9).tolist() == [1, 2, 3, -1]
-  # No favourites across a cut.
+  # No favourite child is in another window than its parent.
   assert favourite_children.solve(tasks, work_s, task_graphs.LINK,
                                   2).tolist() == [1, -1, 3, -1]
 
@@ -82,7 +82,7 @@ def test_a_program_that_is_not_solved_favours_the_dearest(monkeypatch, caplog):
 
 
 def _longest_path(tasks, work_s, found):
-  """With nothing sent to favourites, by looking at every pair."""
+  """Seconds of the longest path without transfers to favourite children."""
   pairs, sent_s = tasks.pairs(*task_graphs.LINK)
   start_s = np.zeros(tasks.num_tasks)
   for _ in range(tasks.num_tasks):

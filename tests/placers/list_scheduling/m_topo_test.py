@@ -22,7 +22,10 @@ def test_equal_shares_of_memory_in_topological_order():
 
 
 def _step_s(placer):
-  """On four GPUs, full to 75 %, of ops side by side with heavy weights."""
+  """The step of parallel branches with large weights on four GPUs.
+
+  The weights fill 75 % of the memories.
+  """
   case = tight_memory.case('branches', 4, .75, False, clusters.FixedCosts)
   problem = placer_lib.Problem(
       case.graph, case.cluster,
@@ -33,9 +36,12 @@ def _step_s(placer):
 
 
 def test_tight_memory_is_not_filled_with_neighbours_alone(monkeypatch):
-  """It took twice the step of others: devices were filled one by one."""
+  """The placer once filled one device after the other in such a problem.
+
+  Its step was then twice as long as that of other placers.
+  """
   assert _step_s(m_topo.MTopoPlacer()) < 1.3 * _step_s(heft.HeftPlacer())
-  # Not only the search that follows makes the difference.
+  # Without the search that follows, the step is still shorter.
   monkeypatch.setattr(annealing, 'find_fitting',
                       lambda problem, devices, **options: devices)
   by_finish_s = _step_s(m_topo.MTopoPlacer())

@@ -30,8 +30,9 @@ def _run(tasks, cluster, rules=_PLAIN, bundle_bytes=None, favourites=None):
 
 
 def test_the_order_of_earliest_task_first():
-  # Ranks: b 10, a 8, d 5, c 4, e 1. b and a take a device each; c stays with
-  # a and d with b, as data is there at once; e gets c's result at 5.
+  # Ranks: b 10, a 8, d 5, c 4, e 1. First b and a get one device each. Then c
+  # follows a, and d follows b, because no transfer is needed. The result of c
+  # reaches e at 5 s.
   a, b, c, d, e = range(5)
   graph = graphs.make_graph([(a, c, 100), (b, d, 100), (c, e, 100),
                              (d, e, 100)])
@@ -43,7 +44,7 @@ def test_the_order_of_earliest_task_first():
 
 
 def test_a_task_stays_at_home_where_sending_takes_longer_than_waiting():
-  graph = graphs.fan_out(2, 1000)  # 11 s to send.
+  graph = graphs.fan_out(2, 1000)  # A transfer takes 11 s.
   cluster = clusters.make_cluster(2)
   near = _run(_tasks(graph, cluster, [1, 5, 5]), cluster)
   assert len(set(near.devices)) == 1 and near.end_s.max() == 11
@@ -53,7 +54,7 @@ def test_a_task_stays_at_home_where_sending_takes_longer_than_waiting():
 
 @pytest.mark.parametrize('queues, start_s', [(False, [3, 4]), (True, [3, 5])])
 def test_transfers_wait_for_their_channel(queues, start_s):
-  # Both tensors are made by 1 and take 2 s.
+  # Both tensors are ready at 1 s, and the transfer of each takes 2 s.
   graph = graphs.make_graph([(0, 2, 100), (1, 3, 100)],
                             pins=['GPU:0', 'GPU:0', 'GPU:1', 'GPU:1'])
   cluster = clusters.make_cluster(2)
@@ -63,8 +64,8 @@ def test_transfers_wait_for_their_channel(queues, start_s):
 
 
 def test_a_port_carries_one_transfer_at_a_time_whatever_the_links():
-  # GPU:1 receives two tensors and sends one at the same time, 2 s each. By its
-  # links it may do both.
+  # GPU:1 receives two tensors and sends one. Each transfer takes 2 s. Its links
+  # could send and receive at the same time.
   graph = graphs.make_graph([(0, 3, 100), (1, 4, 100), (2, 5, 100)], pins=[
       'GPU:0', 'GPU:2', 'GPU:1', 'GPU:1', 'GPU:1', 'GPU:2'
   ])
@@ -78,8 +79,8 @@ def test_a_port_carries_one_transfer_at_a_time_whatever_the_links():
 
 
 def test_a_sender_need_not_wait_for_the_port_of_the_receiver():
-  # GPU:1 receives from GPU:2 until 2 and from GPU:0 until 4. GPU:0 sends on to
-  # GPU:3 from 2 on, for 5 s.
+  # GPU:1 receives from GPU:2 until 2 s and from GPU:0 until 4 s. From 2 s on,
+  # GPU:0 sends to GPU:3 for 5 s.
   graph = graphs.make_graph([(0, 3, 100), (1, 4, 100), (2, 5, 400)], pins=[
       'GPU:2', 'GPU:0', 'GPU:0', 'GPU:1', 'GPU:1', 'GPU:3'
   ])
@@ -100,7 +101,7 @@ def test_a_message_takes_a_port_too():
 
 
 def test_ranks_count_unless_in_order():
-  # Op 1 has the longer way to go.
+  # The path from op 1 is the longest one.
   graph = graphs.make_graph([(1, 2)], num_ops=3)
   cluster = clusters.make_cluster(1)
   tasks = _tasks(graph, cluster, [1, 1, 1])
@@ -135,7 +136,7 @@ _PAPER_EDGES = [(1, 2, 18), (1, 3, 12), (1, 4, 9), (1, 5, 11), (1, 6, 14),
 
 
 def test_heft_on_the_example_of_its_paper():
-  # Topcuoglu et al. 2002, figures 2 and 3: 80 on three processors.
+  # Topcuoglu et al. 2002, figures 2 and 3: makespan 80 on three processors.
   graph = graphs.make_graph([
       (i - 1, j - 1, size, j) for i, j, size in _PAPER_EDGES
   ])
@@ -156,8 +157,8 @@ def test_the_earliest_finish_prefers_the_faster_device():
 
 
 def test_a_device_waits_for_the_favourite_child():
-  # Op 3 is ready at 4 and would take the device of op 0 just before its child
-  # 2 comes, whose other input arrives at 5.
+  # Op 3 is ready at 4 s and would get the device of op 0. Op 2, the favourite
+  # child of op 0, is ready only at 5 s.
   graph = graphs.make_graph([(0, 2, 400), (1, 2), (0, 3, 400)])
   cluster = clusters.make_cluster(2)
   tasks = _tasks(graph, cluster, [4, 4, 2, 6])
@@ -175,7 +176,7 @@ def test_a_device_without_room_is_no_choice():
   graph = graphs.make_graph(num_ops=3)
   cluster = clusters.make_cluster(2, memory_bytes=100)
   tasks = _tasks(graph, cluster, [1, 5, 1])
-  # The last op would start on the device of the first, but is too large.
+  # The last op could start first on the device of op 0, but is too large there.
   result = _run(tasks, cluster, bundle_bytes=np.array([50, 10, 60]))
   assert result.devices.tolist() == [2, 1, 1]
 
@@ -200,7 +201,7 @@ def test_bundles_stay_together_where_memory_is_short(seed, rules):
   cluster = clusters.make_cluster(2 + seed % 4, latency_s=.1,
                                   bandwidth_bytes_per_s=1e6, memory_bytes=1000)
   tasks = _random_tasks(seed, 150, cluster, window=30 if seed % 3 else 150)
-  # A tenth more than there is room for.
+  # The bundles need a tenth more than all memories have.
   size = np.random.default_rng(seed).exponential(1, tasks.num_bundles)
   size *= 1100 * cluster.num_devices / size.sum()
   devices = _run(tasks, cluster, rules, bundle_bytes=size).devices
@@ -253,7 +254,7 @@ def test_schedules_are_possible(rules, seed):
     for name in ('queues', 'ports', 'local_first', 'thorough')
 ])
 def test_schedules_of_many_tasks_are_possible(rules):
-  # So many that it does not look at all of them again and again.
+  # With so many tasks, the number of second estimates is limited.
   cluster = clusters.make_cluster(3, latency_s=.1, bandwidth_bytes_per_s=1e6)
   tasks = _random_tasks(0, 40_500, cluster)
   _check_possible(tasks, cluster, _run(tasks, cluster, rules))
@@ -292,7 +293,8 @@ def test_fusing():
     return native_scheduler.fuse(pairs, sent_s, work_s, np.array(kinds),
                                  grain).tolist()
 
-  # 0 is all that 1 needs; 3 takes less time than sending; 0 and 1 take more.
+  # Task 0 is the only producer of 1. Task 3 takes less time than its transfer.
+  # Tasks 0 and 1 take more time than their transfer to 2.
   assert fused(1) == [1, 1, 2, 2, 4, 5]
   assert fused(10) == [2, 2, 2, 2, 4, 5]
   assert fused(0) == [1, 1, 2, 3, 4, 5]
@@ -309,13 +311,13 @@ def test_joining():
   assert joined(9) == [0, 0, 0, 0]
   assert joined(2) == [0, 0, 2, 2]
   assert joined(9, kinds=(0, 1, 1, 1)) == [0, 1, 1, 1]
-  # The last pair joins sets of 1 and 2.
+  # The last pair joins bundles of one task and of two tasks.
   assert joined(-1, (1, 0, 1)) == [0, 1, 1, 1]
   assert joined(-1, (1, 1, 1)) == [0, 0, 2, 2]
 
 
 def _filled(order, size, allowed, targets, pools, pool_bytes):
-  """As `native_scheduler.fill`, word for word."""
+  """The rules of `native_scheduler.fill` in plain Python."""
   share = sum(
       size[b] for b in order if allowed[b, targets].any()) / len(targets)
   used, left = [0.] * len(pools), list(pool_bytes)

@@ -18,7 +18,8 @@ _PLACERS = (*_SCHEDULERS, m_topo.MTopoPlacer)
 
 @pytest.mark.parametrize('kind', _PLACERS)
 def test_memory_is_respected_where_it_can_be(kind):
-  # Each of eight chains has 60 bytes of variables; a device has room for two.
+  # Each of eight chains has 60 bytes of variables. A device has room for two
+  # chains.
   edges = [(4 * c + i, 4 * c + i + 1, 1) for c in range(8) for i in range(3)]
   graph = graphs.make_graph(edges, param_bytes=[60, 0, 0, 0] * 8)
   cluster = clusters.make_cluster(4, memory_bytes=140)
@@ -70,7 +71,7 @@ def test_large_graphs_get_fewer_proposals(kind, limit, monkeypatch):
 
 
 def _asked(monkeypatch):
-  """Numbers of proposals, as they are asked for."""
+  """Returns a list that gets the number of proposers of each call of `best`."""
   asked = []
   best = candidates.best
   monkeypatch.setattr(

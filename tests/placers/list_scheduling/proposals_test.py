@@ -24,10 +24,10 @@ def test_accelerators_in_use(name, halvings, targets):
 
 @pytest.fixture
 def mixed():
-  """Three ops for any device, one for CPUs and one for GPUs alone."""
+  """Three ops for any device, one only for CPUs and one only for GPUs."""
   types = [[1, 1], [1, 1], [1, 1], [1, 0], [0, 1]]
   graph = graphs.chain(5, allowed_types=types)
-  # GPU:1 is the faster of the two.
+  # GPU:1 is faster than GPU:0.
   return task_graphs.proposals_of(
       problems.make(graph, clusters.make_cluster(2), [[9, 4, 3]] * 5))
 
@@ -51,7 +51,7 @@ def test_fewer_accelerators_are_the_fastest(mixed):
 
 
 def test_logical_devices_of_one_card_are_slower_than_a_card():
-  """They counted as whole cards, and stayed in use in place of the card."""
+  """They once counted as cards, and stayed in use in place of the card."""
   cluster = clusters.make_cluster(3, compute=['c', 'a', 'a', 'b'])
   shared = task_graphs.proposals_of(
       problems.make(graphs.chain(3), cluster, [[9, 4, 4, 4]] * 3))
@@ -68,7 +68,7 @@ def test_what_may_not_be_on_the_fastest_stays_where_it_may():
 def test_what_proposals_share_is_made_once(mixed):
   assert mixed.tasks(proposals.Bundles(grain=1.)) is mixed.tasks(
       proposals.Bundles(grain=1.))
-  # Parts are made of the tasks without.
+  # Joining bundles changes no task.
   dear = mixed.tasks(proposals.Bundles(grain=1., transfer_grain=1.))
   plain = mixed.tasks(proposals.Bundles(grain=1.))
   assert dear.num_tasks == plain.num_tasks

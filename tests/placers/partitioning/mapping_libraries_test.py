@@ -1,4 +1,4 @@
-"""What Mt-KaHyPar and Scotch have in common."""
+"""Tests that both Mt-KaHyPar and Scotch must pass."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def _partition(request):
     job = weighted_graphs.job(graph, num_parts, **balanced, **given)
     return worker.run_each([job], deadlines.NEVER)[0]
 
-  # Scotch may cut a path once more than needed.
+  # Scotch may cut a path one time more than needed.
   return partition, int(library is scotch)
 
 
@@ -54,7 +54,7 @@ def test_fixed_vertices_stay(partition):
 
 def test_parts_that_talk_are_mapped_close_to_each_other(partition):
   run, spare = partition
-  # A path of four equal pieces onto 0 and 2, 1 and 3 that are close.
+  # A path is cut into four parts. Devices 0 and 2 are close, and also 1 and 3.
   distances = np.array([[0, 9, 1, 9], [9, 0, 9, 1], [1, 9, 0, 9], [9, 1, 9,
                                                                    0.]])
   parts = run(weighted_graphs.path(40), 4, distances=distances)

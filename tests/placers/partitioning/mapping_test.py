@@ -22,7 +22,16 @@ def _mapper(run_each, most_vertices=10_000, distances=lambda target: None):
 
 
 def _map(problem, refused=()):
-  """Proposals for 4, 1 and 2 devices, and how many jobs a library got."""
+  """Maps onto 4, 1 and 2 devices.
+
+  Args:
+    problem: The problem to place.
+    refused: Numbers of jobs that the library refuses.
+
+  Returns:
+    Numbers of devices of the proposals, the proposals, and the number of jobs
+    in each call of the library.
+  """
   targets = {
       target.num_workers: target
       for target in partitioning.make_targets(problem)
@@ -44,7 +53,7 @@ def _map(problem, refused=()):
 
 
 def test_one_device_comes_last_and_costs_no_job(problem):
-  """Once little time was spent on maps, and then only one device was priced."""
+  """In a short time, only a single device was once priced."""
   order, proposals, counts = _map(problem)
   assert order == [4, 2, 1] and counts == [2]
   for proposal in proposals:
@@ -56,7 +65,7 @@ def test_a_job_that_is_refused_has_no_proposal(problem):
 
 
 def test_the_library_gets_the_distances_of_each_target(problem):
-  """A library that gets none maps as if all links were equal."""
+  """Without distances, a library maps as if all links were equal."""
   given = []
 
   def run_each(jobs, deadline):

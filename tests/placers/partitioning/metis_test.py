@@ -93,7 +93,7 @@ def test_few_cuts_when_the_time_is_over():
   hurried = dataclasses.replace(problem, evaluator=watched, time_budget_s=0.)
   placement = metis.MetisPlacer().place(hurried)
   assert problem.evaluator.evaluate(problem.graph, placement).valid
-  # The first cut, that of the second round, and each device alone.
+  # The first cut, a cut of the next round, and each single device are priced.
   assert watched.evaluations <= 2 + problem.cluster.num_devices
 
 
@@ -135,7 +135,7 @@ def test_neighbouring_seeds_are_different_seeds():
 
 
 def test_large_seeds_are_different_seeds(monkeypatch):
-  """All seeds beyond those of METIS were once one seed."""
+  """All seeds above the largest seed of METIS once gave one cut."""
   library, seeds = metis._pymetis(), []
   stock = library.Options
 

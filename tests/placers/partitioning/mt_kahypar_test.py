@@ -54,7 +54,7 @@ def test_one_job_that_ends_the_process_leaves_the_others(monkeypatch):
 
 @pytest.mark.parametrize('budget_s', [.001, .005])
 def test_a_short_time_is_for_few_mappings(monkeypatch, budget_s):
-  """They took nine seconds of ten, and nothing was searched."""
+  """Mappings once took nine of ten seconds, and no search followed."""
   asked = []
 
   def run_each(worker, jobs, deadline):

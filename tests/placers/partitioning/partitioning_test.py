@@ -79,7 +79,8 @@ def test_an_illegal_placement_gets_the_cheapest_allowed_device():
   problem.allowed[1] = [True, True, False]
   built = group_graph.build(problem.graph, problem.busy_seconds,
                             np.array([1, 2]))
-  # 1000 bytes from op 0 on GPU:0 outweigh 10 to op 2 on the CPU.
+  # Op 1 gets 1000 bytes from op 0 and sends 10 bytes to op 2. So it goes to the
+  # device of op 0.
   assert partitioning.cheapest_legal(problem, built,
                                      np.array([1, 2, 0])).tolist() == [1, 1, 0]
   assert partitioning.cheapest_legal(problem, built,
@@ -93,7 +94,7 @@ def _proposals(target, *devices):
 
 
 def test_the_best_fits_into_memory_although_another_is_faster():
-  # The tensors are worth 100 s on a link; both ops fit one GPU only alone.
+  # A GPU has room for one of the two ops.
   cluster = clusters.make_cluster(2, memory_bytes=150)
   graph = graphs.chain(2, 10000, param_bytes=[100, 100])
   graph = graph.replace(tensor_bytes=[10])
@@ -108,7 +109,7 @@ def test_the_best_fits_into_memory_although_another_is_faster():
     assert see(_proposals(target, [2, 2])) is winner
 
   placement = partitioning.best(problem, propose)
-  # What is faster might be made to fit, so memory is shared out as well.
+  # A faster placement overflows, so further rounds balance memory, too.
   assert placement.devices.tolist() == [1, 2] and seen == [0., .5, 1.]
 
 
@@ -147,7 +148,7 @@ def test_the_least_overflow_where_nothing_can_fit():
 
 
 def test_a_second_round_that_fails_costs_only_itself():
-  """The good proposals of the first round were lost with it."""
+  """If the second round failed, proposals of the first were once lost."""
   problem = problems.make(graphs.make_graph(num_ops=2), seconds=1.)
 
   def first(targets):
@@ -164,7 +165,7 @@ def test_a_second_round_that_fails_costs_only_itself():
 
 
 def test_no_second_round_begins_after_the_time_budget():
-  """A process of a library began, and its least time was 10 s."""
+  """A process of a library once began, and may take at least 10 s."""
   now, asked = [0.], []
   problem = problems.make(graphs.make_graph(num_ops=2), seconds=1.,
                           time_budget_s=5., clock=lambda: now[0])
@@ -191,7 +192,7 @@ def _print_in_c(line):
 
 
 def test_lines_of_c_code_are_dropped_and_those_of_other_threads_are_not(capfd):
-  """Lines of the program went to /dev/null as long as METIS ran."""
+  """While METIS ran, all lines of the program once went to /dev/null."""
   with partition_process.stdout_dropped():
     _print_in_c(b'noise')
     os.write(1, b'a line of another thread\n')
@@ -247,7 +248,7 @@ def test_a_fork_within_a_call_drops_output_later(capfd):
 
 
 def _in_a_fork(function):
-  """Runs a function in a fork, which must not raise."""
+  """Runs a function in a forked child. The function must not raise."""
   child = os.fork()
   if not child:
     try:
@@ -291,13 +292,13 @@ def test_a_job_that_ends_the_process_costs_only_itself(monkeypatch):
 
 
 def test_jobs_that_took_too_long_do_not_run_again(monkeypatch):
-  """Each half once got the whole time anew, and so on to single jobs."""
+  """Each half of the jobs once got all of the time again."""
   now, times = [0.], []
 
   def run(worker, jobs, timeout_s):
     del worker
     times.append(timeout_s)
-    # The process of all jobs crashes; the first half of the jobs hangs.
+    # The process with all jobs crashes. The process with the first half hangs.
     now[0] += 3 if len(jobs) == 4 else timeout_s
     raise errors.GdpError('died')
 
@@ -313,7 +314,10 @@ def test_jobs_that_took_too_long_do_not_run_again(monkeypatch):
 
 @pytest.fixture(name='times')
 def _times(monkeypatch):
-  """Returns a job's seconds and latest begin; the time is 100 s."""
+  """Function of a deadline; returns timeout and `begin_by_s` of a job.
+
+  `time.monotonic` is 100 s.
+  """
   found = []
 
   def run(worker, jobs, timeout_s):
@@ -336,12 +340,12 @@ def test_jobs_take_no_longer_than_the_time_budget(times):
   assert times(deadlines.Deadline(52., lambda: 2.)) == (50, 150)
   assert times(deadlines.Deadline(9e9, lambda: 2.)) == (600, 9e9 + 98)
   assert times(deadlines.NEVER) == (600, math.inf)
-  # A process has to start.
+  # A process has time to start, even if no time is left.
   assert times(deadlines.Deadline(50., lambda: 50.)) == (10, 100)
 
 
 def test_a_clock_that_stands_still_stops_no_job(times):
-  """Repeatable placements depended on the speed of the machine."""
+  """Repeatable placements once depended on the speed of the machine."""
   for budget_s in 0., 50.:
     assert times(deadlines.Deadline(budget_s,
                                     deadlines.still)) == (600, math.inf)
@@ -353,7 +357,7 @@ def _job(number, begin_by_s):
 
 
 def test_no_job_but_the_first_begins_after_the_time_budget(monkeypatch):
-  """Once all jobs ran, however short the time budget was."""
+  """All jobs once ran, even in a short time budget."""
   now = [0.]
   monkeypatch.setattr(partition_process.time, 'monotonic', lambda: now[0])
 

@@ -34,7 +34,7 @@ def test_if_all_vertices_are_fixed_they_stay():
 
 
 def test_a_graph_on_which_scotch_dies_is_placed():
-  # Its own memory is damaged by one of 32 mappings, the last.
+  # In the last of 32 mappings, Scotch damages its memory.
   assert not runs.examine(3000, ('min_cut',)).broken
 
 
@@ -75,7 +75,7 @@ def test_without_scotchpy(monkeypatch, placer):
 
 @pytest.mark.parametrize('name', ['scotch', 'min_cut'])
 def test_an_error_names_the_placer_of_the_user(monkeypatch, name):
-  """Where min_cut failed, the error told the user not to use scotch."""
+  """If min_cut failed, the error once named scotch."""
 
   def fail(function, *_, **__):
     assert function.endswith('.scotch_worker:run')
@@ -87,7 +87,7 @@ def test_an_error_names_the_placer_of_the_user(monkeypatch, name):
 
 
 def test_empty_tensors_over_links_of_which_some_take_no_time():
-  """The lengths of such an architecture once overflowed."""
+  """The integer distances between the devices once overflowed."""
   cluster = clusters.make_cluster(3, latency_s=0.)
   links = [
       dataclasses.replace(link, latency_s=1.) if '1' in link.source else link

@@ -13,7 +13,7 @@ _NAMES = [
 
 
 def _step():
-  """One variable, read by layer a and updated by the optimizer; a metric."""
+  """A step with a variable of layer a, which the optimizer updates."""
   return graphs.make_graph([(0, 1, 0), (1, 2, 64), (8, 2, 32), (2, 3, 32),
                             (3, 4, 32), (4, 5, 32), (2, 5, 32), (5, 6, 64),
                             (0, 7, 0), (6, 7, 64), (4, 9, 32)], names=_NAMES,
@@ -27,27 +27,29 @@ def _notes(graph, *layers):
 
 @pytest.mark.parametrize('layers, said', [
     ((('a', 'GPU:1'),), '3 ops by layer; 4 variables, slots and updates with '
-     'what they belong to; 3 in none, which are where TensorFlow puts them'),
+     'their layers; 3 in no layer of the map, which are where TensorFlow puts '
+     'them'),
     ((('*', 'GPU:0'), ('a', 'GPU:1')), '3 ops by layer; 4 variables, slots and '
-     'updates with what they belong to; 3 by "*"'),
+     'updates with their layers; 3 by "*"'),
 ])
 def test_every_op_is_in_one_count(layers, said):
-  """Of 76 placed ops 6 were "by layer", and nothing was said of the others."""
+  """The notes once counted 6 ops by layer, and not the other 70."""
   notes = _notes(_step(), *layers)
   assert '; '.join(notes) == said
   assert sum(int(re.match(r'\d+', note)[0]) for note in notes) == len(_NAMES)
 
 
 def test_notes_of_one_op_are_in_the_singular():
-  """A note said "1 variables, slots and updates with what they belong to"."""
+  """A note once said "1 variables, slots and updates"."""
   graph = graphs.make_graph([(0, 1, 0),
                              (1, 2, 64)], names=['w', 'net_1/a_1/read', 'loss'],
                             groups=[0, 0, 1], param_bytes=[64, 0, 0])
   assert _notes(
       graph,
       ('a', 'GPU:1')) == ('1 op by layer',
-                          '1 variable, slot or update with what it belongs to',
-                          '1 in none, which is where TensorFlow puts it')
+                          '1 variable, slot or update with its layer',
+                          '1 in no layer of the map, which is where TensorFlow '
+                          'puts it')
 
 
 def test_an_optimizer_that_is_named_is_no_update_of_others():

@@ -6,27 +6,27 @@ from gdp_grappler.placers.plans import layer_order
 from gdp_grappler.placers.plans import layers
 from helpers import graphs
 
-# Of layers: what each makes is the second of its ops.
+# Names of layers. Each has two ops: a variable, and the output of the layer.
 _NAMES = ['join', 'tower_2', 'tower_0', 'tower_1', 'top']
 
 
 def _graph(edges, reads=()):
-  """Layers of a variable and an op, with edges between the latter.
+  """Layers of a variable and an output.
 
   Args:
-    edges: Pairs of layers.
-    reads: Pairs of a layer whose variable is read, and one whose op reads it.
+    edges: Pairs of layers; the second one reads the output of the first one.
+    reads: Pairs of layers; the second one reads the variable of the first one.
   """
   names = [f'{name}/{part}' for name in _NAMES for part in ('read', 'x')]
   pairs = [(2 * i, 2 * i + 1) for i in range(len(_NAMES))]
   pairs += [(2 * a + 1, 2 * b + 1) for a, b in edges]
   pairs += [(2 * a, 2 * b + 1) for a, b in reads]
-  # Scalars alone would be taken for the optimizer's.
+  # A scope with scalars alone would count as an optimizer.
   return graphs.make_graph([(*pair, 40) for pair in pairs], names=names)
 
 
 def _ordered(graph, numbers=()):
-  """Names of the layers; variables are arguments of these numbers."""
+  """Names of the layers in order; `numbers` are those of their arguments."""
   nodes = [
       types.SimpleNamespace(name=f'{name}/read', op='_Arg',
                             attr={'index': types.SimpleNamespace(i=number)})
@@ -45,7 +45,7 @@ _TOWERS = [(1, 0), (2, 0), (3, 0), (0, 4)]
 
 
 def test_layers_beside_one_another_are_in_the_order_of_their_variables():
-  """Rows were in the order of Grappler's sort: tower_2 before tower_0."""
+  """The order was once that of Grappler's sort: tower_2 before tower_0."""
   assert _ordered(_graph(_TOWERS), [-1, 4, 0, 2, 6]) == [
       'tower_0', 'tower_1', 'tower_2', 'join', 'top'
   ]
@@ -70,7 +70,7 @@ def test_a_layer_without_variables_is_next_to_what_it_reads():
 
 
 def test_no_loss_stands_before_layers_that_read_one_another():
-  """A loss has no variable, and came first where layers were a circle."""
+  """If layers formed a cycle, a loss without variables once came first."""
   graph = _graph([(1, 2), (2, 3), (3, 0)], reads=[(2, 1)])
   assert _ordered(graph, [-1, 4, 0, 2, 6]) == [
       'top', 'tower_0', 'tower_1', 'join', 'tower_2'

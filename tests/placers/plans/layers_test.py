@@ -1,4 +1,4 @@
-"""Tests of `layers`: which ops belong to which layer of the user's."""
+"""Tests of `layers`: the layers of a user's model, and their ops."""
 
 import importlib
 
@@ -10,7 +10,12 @@ from helpers import graphs
 
 
 def _graph(ops):
-  """Of ops: name -> (type, inputs, bytes held, whose device it shares)."""
+  """A graph of named ops.
+
+  Args:
+    ops: For each name the type, the inputs, the bytes of parameters, and an op
+      of the same group or ''.
+  """
   names = list(ops)
   groups = {}
   for name, (_, _, _, leader) in ops.items():
@@ -27,7 +32,7 @@ def _graph(ops):
 
 
 def _step(scope, other):
-  """A step of two layers, in these scopes, with gradients and an update."""
+  """A step of layers in two scopes, with gradients and updates."""
   return _graph({
       'x': ('Placeholder', [], 0, ''),
       'unknown': ('_Arg', [], 400, ''),
@@ -83,7 +88,7 @@ def test_variables_gradients_and_updates_belong_to_their_layer():
 
 
 def test_the_scope_of_an_op_is_no_layer():
-  """Grappler removes the cast; the read of the variable keeps its scope."""
+  """Grappler removes a cast, and the read of the variable keeps its scope."""
   graph = _step('net_1/dense_1', 'net_1/dense_1_2')
   for layer in layers.of(graph).layers[0].layers:
     assert not layer.layers
@@ -93,7 +98,7 @@ def test_the_scope_of_an_op_is_no_layer():
     'before, after', [('ArithmeticOptimizer/', 'ArithmeticOptimizer/Reorder_'),
                       ('ConstantFolding/', 'ConstantFolding/folded_')])
 def test_scopes_of_grappler_are_no_layers(before, after):
-  """Once "ArithmeticOptimizer" was a layer of the user's model."""
+  """"ArithmeticOptimizer" was once a layer of the user's model."""
   graph = _graph({
       'x': ('Placeholder', [], 0, ''),
       'unknown': ('_Arg', [], 400, ''),
@@ -148,7 +153,7 @@ def test_names_without_scopes_are_no_layers():
     },
 ])
 def test_a_graph_of_nothing_but_variables_has_layers(ops):
-  """Once the search for a scope with other ops never ended."""
+  """The search for a scope with other ops once never ended."""
   layer = layers.of(_graph(ops))
   assert layer.ops.tolist() == [*range(len(ops))]
 
@@ -180,7 +185,7 @@ def _shared(second='unknown'):
 
 
 def test_all_calls_of_a_layer_are_one_layer():
-  """Rows were 'words_1' and 'words_3', of which one had the table."""
+  """The layers were once 'words_1', with the table, and 'words_3'."""
   graph = _shared()
   model, = layers.of(graph).layers
   assert [layer.name for layer in model.layers] == ['words', 'top']
@@ -190,14 +195,14 @@ def test_all_calls_of_a_layer_are_one_layer():
 
 
 def _models_in_the_model(graph):
-  """The same as calls of models `encoder`, which have a layer `words`."""
+  """The calls of `words` as calls of models `encoder` with a layer `words`."""
   return graph.replace(names=tuple(
       name.replace('words_', 'encoder_').replace(
           '/GatherV2', '/words_1/GatherV2') for name in graph.names))
 
 
 def test_all_calls_of_a_model_in_the_model_are_one_layer():
-  """Rows were 'encoder_1', with the table, and 'encoder_3'."""
+  """The layers were once 'encoder_1', with the table, and 'encoder_3'."""
   model, = layers.of(_models_in_the_model(_shared())).layers
   assert [layer.name for layer in model.layers] == ['encoder', 'top']
   model, = layers.of(_models_in_the_model(_shared('unknown_1'))).layers
@@ -214,7 +219,7 @@ def test_a_layer_beside_one_of_its_name_with_a_number_is_another():
 
 
 def test_ops_that_stand_for_variables_name_no_layer():
-  """The forward pass of a subclassed model had a layer 'left_1'."""
+  """The forward pass of a subclassed model once had a layer 'left_1'."""
   scope = 'own_1/left_1/Cast/ReadVariableOp'
   graph = _graph({
       'x': ('Placeholder', [], 0, ''),
@@ -230,7 +235,7 @@ def test_ops_that_stand_for_variables_name_no_layer():
 
 
 def test_what_the_forward_pass_reads_of_a_gradient_is_no_gradient():
-  """Grappler gives a transpose of the forward pass the gradient's name."""
+  """Grappler may give a transpose of the forward pass a gradient's name."""
   transpose = 'gradient_tape/net/conv/Conv2D/Filter-0-Transpose'
   graph = _graph({
       'x': ('Placeholder', [], 0, ''),
@@ -250,7 +255,12 @@ def test_what_the_forward_pass_reads_of_a_gradient_is_no_gradient():
 
 
 def _fused(scope, variable):
-  """A convolution that Grappler has fused with the op behind it."""
+  """A convolution that Grappler has fused with the next op.
+
+  Args:
+    scope: Scope of the convolution, of which a read and a gradient remain.
+    variable: Name of the kernel.
+  """
   graph = _graph({
       'x': ('Placeholder', [], 0, ''),
       'unknown': ('_Arg', [], 400, ''),
@@ -267,7 +277,7 @@ def _fused(scope, variable):
 
 
 def test_a_convolution_that_was_fused_is_no_layer():
-  """Rows were 'conv/convolution', with the kernel, and 'conv'."""
+  """The layers were once 'conv/convolution', with the kernel, and 'conv'."""
   model, = layers.of(_fused('conv/convolution', 'conv/kernel')).layers
   assert [layer.name for layer in model.layers] == ['conv']
   assert not model.layers[0].layers
@@ -281,8 +291,8 @@ def test_a_layer_that_was_fused_with_the_next_is_one():
 @pytest.mark.parametrize('kernel, found', [('net/Conv_1/kernel', {'Conv_1'}),
                                            ('words/kernel', set())])
 def test_a_layer_may_have_the_name_of_a_type_of_op(kernel, found):
-  """The layer `Conv_1` of MobileNet was in no row of the table."""
-  importlib.import_module('tensorflow')  # It knows the types of ops.
+  """The layer `Conv_1` of MobileNet was once missing."""
+  importlib.import_module('tensorflow')  # TensorFlow knows the types of ops.
   graph = _step('net/Conv_1', 'net/b')
   variables = [''] * graph.num_ops
   variables[graph.names.index('unknown')] = kernel

@@ -10,7 +10,7 @@ from gdp_grappler.placers.plans import planned
 from helpers import graphs
 from helpers import word_tables
 
-# A layer by words and a product, each in two parts, as Keras 3 names them.
+# Names of ops and variables of a table in two parts, as Keras 3 makes them.
 _NAMES = {
     'arg_0': 'net/words/embeddings_part_0',
     'arg_1': 'net/words/embeddings_part_1', 'net_1/words_1/Gather': '',
@@ -45,7 +45,7 @@ def test_ops_of_a_part_have_its_variable_as_a_scope():
 
 
 def test_an_evaluation_has_parts_although_all_its_ops_update_a_tracker():
-  """A map moved the products of a part only in `fit`."""
+  """A map once moved the products of a part only in `fit`."""
   names = {
       'arg_0': 'net/words/embeddings_part_0', 'arg_1': 'loss/total',
       'net_1/words_1/Gather': '', 'net_1/out': '', 'Assign': ''
@@ -65,7 +65,7 @@ def test_without_parts_names_are_as_they_were():
 
 @pytest.mark.parametrize('api', [keras, tf_keras])
 def test_a_map_moves_a_part_with_slots_gradients_and_products(api):
-  """A part could be moved by `relocate` only."""
+  """Only `relocate` could once move a part."""
 
   def make():
     model = word_tables.model(api, 2, 64, 4, 3, 32)
@@ -91,7 +91,7 @@ def test_a_map_moves_a_part_with_slots_gradients_and_products(api):
       where for where, name, kind in zip(on, names, plan.graph.op_types)
       if kind == 'MatMul' and '/kernel_part_0/' in name
   ]
-  # Forward, of the weight and of the input.
+  # The product, and its gradients by the weight and by the input.
   assert products == ['GPU:1'] * 3
   found = plan.layer_map()
   parts = {

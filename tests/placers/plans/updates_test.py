@@ -1,10 +1,10 @@
-"""What only serves to change variables, by hand."""
+"""Ops that only update variables, in graphs made by hand."""
 
 from gdp_grappler.placers.plans import updates
 from helpers import graphs
 
-# A layer that changes two variables; w -= rate * gradient + slot, as Keras has
-# it.
+# A layer, the update w -= rate * gradient + slot as Keras computes it, and an
+# update of a variable v.
 _NAMES = [
     'w', 'net/a/read', 'net/a/MatMul', 'adam/rate', 'adam/mul', 'slot',
     'adam/read', 'adam/sub', 'adam/assign', 'adam/assign_slot', 'v',
@@ -33,7 +33,7 @@ def test_arithmetic_of_updates_writes_and_slots_only_serve_to_change():
 
 
 def test_layers_that_hold_their_weights_themselves_are_no_updates():
-  """In a graph with its own costs, each op only served to update the last."""
+  """In a graph with its own costs, ops once counted as updates of the last."""
   weights = [64, 64, 0, 64]
   graph = graphs.chain(4, param_bytes=weights)
   assert not updates.serving(graph).any()
@@ -43,7 +43,7 @@ def test_layers_that_hold_their_weights_themselves_are_no_updates():
 
 
 def test_what_a_loop_with_variables_is_given_changes_none_of_them():
-  """An embedding before an LSTM had no parameters, and its map no ops."""
+  """An embedding before an LSTM once had no parameters and no ops."""
   names = [
       'words', 'net/words/Gather', 'net/lstm/enter', 'lstm', 'net/lstm/MatMul',
       'net/out', 'net/lstm/next'
@@ -59,7 +59,7 @@ def test_what_a_loop_with_variables_is_given_changes_none_of_them():
 
 
 def test_updates_of_a_variable_that_a_loop_reads_serve_it():
-  """An LSTM without cuDNN had no parameters, and 'adam' was a layer."""
+  """An LSTM without cuDNN once had no parameters, and 'adam' was a layer."""
   names = [
       'w', 'slot', 'net/lstm/Enter', 'net/lstm/MatMul',
       'gradient_tape/net/lstm/MatMul', 'adam/read', 'adam/Mul', 'adam/Assign',
@@ -87,7 +87,7 @@ def test_updates_of_a_variable_that_a_loop_reads_serve_it():
 
 
 def test_what_grappler_folded_is_no_optimizer():
-  """With '*' in a map of layers, it was counted as in no layer."""
+  """In a map with '*', a folded op was once counted as in no layer."""
   folded = 'ConstantFolding/gradient_tape/net/Sum-folded'
   names = [
       'w', 'net/read', 'net/MatMul', 'gradient_tape/net/MatMul', folded,
@@ -110,7 +110,7 @@ def test_a_scope_with_a_layer_in_it_is_no_optimizers():
 
 
 def test_an_op_that_updates_of_two_variables_share_is_the_optimizers():
-  """Two embeddings that were added: the table had a layer 'adam'."""
+  """For the sum of two embeddings, 'adam' was once a layer."""
   names = [
       'words', 'places', 'net/words/Gather', 'net/places/Gather', 'net/add',
       'gradient_tape/net/Reshape', 'adam/Square', 'adam/scatter',
@@ -142,7 +142,7 @@ def test_a_loss_that_only_updates_a_metric_is_no_optimizer():
 
 
 def test_a_constant_that_updates_and_layers_share_makes_no_layer():
-  """A permutation of five numbers in 'adam' made 'adam' a layer."""
+  """A shared permutation of five numbers once made 'adam' a layer."""
   names = [
       'w', 'net/read', 'net/conv', 'gradient_tape/net/conv', 'adam/perm',
       'net/transpose', 'adam/mul', 'adam/assign', 'net/loss'
@@ -174,7 +174,7 @@ def test_sums_of_gradients_are_in_no_scope():
 
 
 def test_sums_of_a_legacy_optimizer_are_in_its_scope():
-  """The optimizer was taken for a layer, and the model for another one."""
+  """The optimizer once counted as a layer beside the model."""
   graph = graphs.make_graph([(0, 1, 8)],
                             names=['Adam/gradients/AddN_1',
                                    'Adam/AddN'], op_types=['AddN', 'AddN'])
@@ -182,7 +182,7 @@ def test_sums_of_a_legacy_optimizer_are_in_its_scope():
 
 
 def test_marks_of_conditions_that_nothing_reads_do_not_count():
-  """Adagrad's update of an embedding has such; the layer lost its slots."""
+  """With such ops in Adagrad's update, an embedding once lost its slots."""
   graph = graphs.make_graph([(0, 1, 64), (1, 2, 64), (3, 2, 0), (1, 4, 1),
                              (4, 5, -1)], op_types=[
                                  'Mul', 'Switch', 'AssignSubVariableOp',

@@ -44,6 +44,6 @@ def test_the_busiest_has_no_more_to_do_than_before(seed, sets, devices):
   seconds = rng.random((sets, 1)) * np.ones(devices)
   found = balanced_odds.balance(logits, seconds)
   assert _loads(found, seconds).max() <= _loads(logits, seconds).max() + 1e-12
-  # A handicap is the same for all.
+  # The handicap of a device is the same for all sets.
   shift = logits - found
   np.testing.assert_allclose(shift, np.tile(shift[:1], (sets, 1)), atol=1e-9)

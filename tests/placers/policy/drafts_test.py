@@ -40,7 +40,7 @@ def test_each_device_alone_comes_first():
 
 
 def test_a_list_schedule_parts_equal_branches():
-  # Two chains that nothing joins.
+  # Two chains without a common op.
   edges = [(0, 1, 8), (1, 2, 8), (3, 4, 8), (4, 5, 8)]
   rows = _drawn(
       problems.make(graphs.make_graph(edges), seconds=[[99, 9, 9]] * 6))
@@ -74,7 +74,11 @@ def _with_sources(problem, **config):
 
 
 def test_some_drafts_of_each_source_are_there_whatever_their_estimates():
-  """On a perceiver, annealing took 60 ms from a map, and 80 from a schedule."""
+  """A draft with a longer estimate may lead to a shorter step.
+
+  On a Perceiver, annealing from a map found a step of 60 ms, and from a
+  schedule one of 80 ms.
+  """
   problem = problems.make(graphs.random_graph(3, 300))
   every = _with_sources(problem, drafts=99)
   few = _with_sources(problem, drafts=8, drafts_of_each=2)
@@ -147,7 +151,7 @@ def test_every_configuration_schedules_devices_that_differ():
 
 
 def test_favourite_children_stay_with_their_parents():
-  # Two chains whose tensors take longer to send than their ops to run.
+  # Two chains. Transfers take longer than ops.
   edges = [(0, 1, 10**6), (1, 2, 10**6), (3, 4, 10**6), (4, 5, 10**6)]
   problem = problems.make(graphs.make_graph(edges), seconds=[[99, 9, 9]] * 6)
   way = next(way for way in drafts._CONFIGS if way.rules.favourites)
@@ -159,7 +163,11 @@ def test_favourite_children_stay_with_their_parents():
 
 
 def _tight(share):
-  """Schedules with their prices, in a share of the memory of all ops."""
+  """Schedules with their prices, if memories are small.
+
+  Args:
+    share: Size of each memory, as a share of the bytes that all ops need.
+  """
 
   def problem(**memory):
     return problems.make(
@@ -179,7 +187,7 @@ def _tight(share):
 
 
 def test_schedules_that_overflow_are_made_anew_in_less_memory():
-  """All prices went to placements that did not fit."""
+  """All prices were once spent on placements that did not fit."""
   made, found = _tight(.7)
   assert not found.fits
   for _ in range(move_policy._MEMORY_ROUNDS):

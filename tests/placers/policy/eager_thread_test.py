@@ -38,7 +38,7 @@ def test_placer_code_ends_even_if_something_is_raised():
 
 
 def test_placer_code_within_placer_code_does_not_end_it():
-  """The rest of a job was taken for code of the user's program."""
+  """The rest of a job once counted as code of the user's program."""
   with eager_thread.as_placer_code():
     with eager_thread.as_placer_code():
       pass

@@ -14,7 +14,7 @@ from helpers import problems
 
 
 class _Oracle:
-  """Knows what every move brings."""
+  """Scores moves by their true steps."""
 
   def __init__(self, problem):
     self._problem = problem
@@ -25,11 +25,11 @@ class _Oracle:
                                                  candidates).seconds
 
   def learn(self, chosen, gained):
-    """It knows everything."""
+    """Learns nothing, because all scores are true."""
 
 
 class _Listener(_Oracle):
-  """An oracle that compares what it hears with what it knows."""
+  """An oracle that checks the reported gains."""
 
   def __init__(self, problem):
     super().__init__(problem)
@@ -111,7 +111,7 @@ def test_it_ends_when_time_is_over():
 
 
 class _Slow(_Oracle):
-  """An oracle that counts moves, and whose clock has a second for each."""
+  """An oracle that counts moves; each move takes a second of its clock."""
 
   def __init__(self, problem):
     super().__init__(problem)
@@ -136,12 +136,12 @@ def _counts(seconds, round_s=384.):
   return scorer.counts
 
 
-# Some of 384 drawn moves are equal, and only different moves are counted.
+# Least number of different moves among 384 drawn moves.
 _FEWEST_FRESH = 270
 
 
 def test_rounds_draw_fewer_moves_if_time_is_short():
-  """A search of a large graph ended after the first round of many moves."""
+  """A search of a large graph once ended after one round of many moves."""
   counts = _counts(400)
   assert len(counts) >= 4
   assert max(counts) <= 100

@@ -23,7 +23,7 @@ from helpers import processes
 
 
 class _Policy(tf.Module):
-  """Likes one device very much, or all alike."""
+  """Strongly prefers one device; no device if `favourite` is -1."""
 
   def __init__(self, favourite):
     super().__init__()
@@ -61,14 +61,14 @@ def test_places_where_the_policy_says_and_may(gpu_1):
                              (2, 3, 8)], allowed_types=[[1, 1], [1, 0], [1, 1],
                                                         [1, 1]],
                             pins=['', '', 'GPU:0', ''])
-  # As slow as that elsewhere: no device alone is faster.
+  # Other devices are so slow that no single device gives a shorter step.
   problem = problems.make(graph, seconds=[[9, 9, 1]] * 4)
   placement = registry.create('gdp_one_shot', gpu_1).place(problem)
   assert placement.devices.tolist() == [2, 0, 1, 2]
 
 
 def test_places_inside_a_graph_and_a_device_scope(gpu_1):
-  """The policy ran in the user's graph, where its result has no value."""
+  """The policy once ran in the user's graph, where a result has no value."""
   problem = problems.make(graphs.chain(3), seconds=[[9, 9, 1]] * 3)
   with tf.Graph().as_default() as graph, tf.device('/GPU:7'):
     placement = registry.create('gdp_one_shot', gpu_1).place(problem)
@@ -88,7 +88,7 @@ def test_what_does_not_fit_is_made_to(gpu_1):
   problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=100),
                           seconds=[[9, 1, 1]] * 3)
   placement = registry.create('gdp_one_shot', gpu_1).place(problem)
-  # The host alone would fit as well.
+  # All ops on the host would fit, too, but slowly.
   assert sorted(placement.devices.tolist()) in ([1, 1, 2], [1, 2, 2])
 
 
@@ -105,7 +105,7 @@ def test_legal_and_repeatable(tmp_path, units, seed):
 
 def test_the_cheapest_candidate_wins(tmp_path):
   policy = _export(tmp_path, -1)
-  # The most likely placement has all ops on one device; some sample has not.
+  # The most likely placement has all ops on one device. Some samples do not.
   problem = problems.make(graphs.make_graph(num_ops=6, flops=1e9))
   chosen = registry.create('gdp_one_shot', policy).place(problem)
   price = problems.seconds_of(problem, chosen)
@@ -115,7 +115,7 @@ def test_the_cheapest_candidate_wins(tmp_path):
 
 
 class _Watched(simulator.Simulator):
-  """Keeps what it said."""
+  """Keeps its prices."""
 
   prices = None
 
@@ -129,7 +129,7 @@ def test_where_nothing_fits_the_least_overflow_wins(tmp_path):
   policy = _export(tmp_path, -1)
   cluster = clusters.make_cluster(2, memory_bytes=50)
   watched = _Watched(cluster)
-  # All on one device is fastest, and overflows most.
+  # All ops on one device are fastest, and overflow most.
   graph = graphs.make_graph([(i, i + 1, 1) for i in range(7)],
                             param_bytes=[100] * 8)
   placement = registry.create('gdp_one_shot', policy).place(
@@ -173,7 +173,7 @@ def test_waiting_for_a_policy_counts_as_loading(tmp_path, monkeypatch):
   stock, during = learned._load, []
 
   def watched(path):
-    # The one who asks is on its way to wait.
+    # The placer already waits for the policy.
     processes.wait_until(lambda: watch.seconds > 0)
     during.append(watch.seconds)
     return stock(path)
@@ -191,7 +191,7 @@ def test_loading_ahead_what_is_none_tells_whoever_wants_it(tmp_path):
   for _ in range(2):
     with pytest.raises(errors.PolicyMismatchError, match='is not a policy'):
       registry.create('gdp_one_shot', str(tmp_path))
-  # It may be put right.
+  # After a repair of the folder, the policy is loaded.
   folder = _export(tmp_path, 1)
   assert registry.create('gdp_one_shot', folder)
 
@@ -204,7 +204,7 @@ def test_a_child_loads_what_the_parent_had_begun_to(tmp_path, monkeypatch):
   learned.load_ahead(folder)
   child = os.fork()
   if not child:
-    # TensorFlow's own threads did not survive; only what is known counts.
+    # TensorFlow's threads do not run in the child, so nothing is loaded here.
     known = learned._cache._loading.get(str(tmp_path.resolve()))
     os._exit(7 if known is None else 1)
   assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

@@ -73,7 +73,7 @@ def test_the_best_have_the_prices_that_they_have_without_a_ceiling(seed):
   first = some.prices.ranking()[:4]
   assert first == all_of_them.prices.ranking()[:4]
   assert (some.prices.seconds[first] == all_of_them.prices.seconds[first]).all()
-  # Else nothing was saved.
+  # Some prices are not exact. Otherwise ceilings would save no time.
   assert (some.prices.seconds != all_of_them.prices.seconds).any()
 
 
@@ -154,7 +154,7 @@ def test_where_the_clock_should_not_count_it_has_more_time(repeats):
 
 @pytest.mark.parametrize('repeats', [True, False])
 def test_it_has_enough_time_but_leaves_some_for_the_search(repeats):
-  """With half of 3 s for the policy, a conformer took 58 ms instead of 53."""
+  """With half of 3 s for `gdp_policy`, a Conformer took 58 ms, and not 53."""
   problem = problems.make(graphs.random_graph(0, 3000), time_budget_s=1.)
   needed_s = move_policy.needed_s(problem)
   for left_s in (.1, 1., 2., 30.):
@@ -173,7 +173,7 @@ def test_it_has_enough_time_but_leaves_some_for_the_search(repeats):
 ])
 def test_it_takes_part_in_a_short_time_but_not_in_the_shortest(
     repeatable, share, takes_part):
-  """In 1 s, a conformer of 9,146 ops took 70 ms without it, and 57 with it."""
+  """In 1 s, a Conformer took 57 ms with `gdp_policy`, and 70 ms without."""
   problem = problems.make(graphs.random_graph(0, 3000), time_budget_s=1.,
                           repeatable=repeatable)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
@@ -234,7 +234,7 @@ def test_drafts_that_overflow_are_made_anew(monkeypatch):
 
 
 def test_loading_a_policy_takes_no_time_from_the_budget(tmp_path, monkeypatch):
-  """Seconds of loading ended the search before its first move."""
+  """The time of loading once ended the search before its first move."""
   now, left_s = [0.], []
 
   class Slow:

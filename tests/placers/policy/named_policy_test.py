@@ -56,13 +56,13 @@ def test_the_variable_of_the_environment_is_checked_and_named(
   monkeypatch.setenv('GDP_POLICY', str(tmp_path))
   with pytest.raises(errors.PolicyMismatchError, match='^GDP_POLICY=.*not a '):
     named_policy.read(None)
-  named_policy.read(str(moves))  # A named folder goes before the variable.
+  named_policy.read(str(moves))  # The argument overrides the variable.
 
 
 @pytest.mark.parametrize('name', ['gdp', 'gdp_policy'])
 def test_placers_name_the_variable_of_a_damaged_network(moves, monkeypatch,
                                                         name):
-  """The error of a placer did not say that GDP_POLICY names the folder."""
+  """The error once did not say that GDP_POLICY names the folder."""
   _damage(moves)
   monkeypatch.setenv('GDP_POLICY', str(moves))
   with pytest.raises(errors.PolicyMismatchError,

@@ -53,5 +53,5 @@ def test_work_is_balanced_where_one_device_is_preferred_for_all():
   rows = policy_decoding.decisions(liking + 9. * (np.arange(count) == 1), sets,
                                    seconds, 0)
   assert set(rows[0].tolist()) == {1}
-  # One between them, then the even one of the largest sets.
+  # Row 3 is the balanced placement of the largest sets.
   assert len(set(rows[3].tolist())) == count

@@ -25,7 +25,8 @@ def _small(**changes):
                                  segment_length=8, device_units=8, **changes)
 
 
-# What brings ops of its own into the graph, each on and off.
+# Each part of the network that has ops of its own is present once and absent
+# once.
 @pytest.mark.parametrize('attention, superposition, layers', [(True, True, 1),
                                                               (False, False, 0),
                                                               (True, False, 1)])
@@ -56,7 +57,7 @@ def test_ops_that_reach_outside_are_refused(tmp_path, monkeypatch, op):
         if node.op == 'AddV2':
           node.op = op
 
-  if op not in hostile.SIDE_EFFECTS:  # Any that TensorFlow may come to know.
+  if op not in hostile.SIDE_EFFECTS:  # An op without a model of its own.
     hostile.edited(folder, renamed)
   with pytest.raises(errors.PolicyMismatchError, match=f'the op {op}'):
     registry.create('gdp_one_shot', str(folder))
@@ -78,7 +79,7 @@ def test_a_function_named_like_an_op_would_run(tmp_path, monkeypatch):
   folder = hostile.policy(tmp_path / 'policy', tf.no_op)
   hostile.CHANGES[message](folder)
   tf.saved_model.load(str(folder)).place(1.)
-  assert (tmp_path / 'owned').exists()  # It would do harm.
+  assert (tmp_path / 'owned').exists()  # Without the check, the code runs.
   (tmp_path / 'owned').unlink()
   with pytest.raises(errors.PolicyMismatchError, match=message):
     registry.create('gdp_one_shot', str(folder))
@@ -86,7 +87,7 @@ def test_a_function_named_like_an_op_would_run(tmp_path, monkeypatch):
 
 
 class _Restoring(tf.Module):
-  """With a function of its own, which TensorFlow calls as it loads."""
+  """An object with a function that TensorFlow calls while it loads."""
 
   def __init__(self, path):
     super().__init__()
@@ -107,7 +108,7 @@ def test_what_restores_itself_is_not_loaded(tmp_path):
   module.state = _Restoring(str(owned))
   tf.saved_model.save(module, str(folder))
   tf.saved_model.load(str(folder))
-  assert owned.exists()  # It would do harm.
+  assert owned.exists()  # Without the check, the code runs.
   owned.unlink()
   (folder / 'policy.json').write_text(
       json.dumps({'schema': schema.fingerprint()}))

@@ -29,7 +29,7 @@ def _problem(graph):
 
 
 def _packing():
-  """Weights that fill two GPUs to 97 %, with the CPU out of bounds."""
+  """Weights that fill 97 % of two GPUs. No op may be on the CPU."""
   sizes = [55, 16, 9, 9, 31, 17, 24, 33]
   return _problem(
       graphs.chain(8, 0, param_bytes=sizes, allowed_types=[[False, True]] * 8))
@@ -45,7 +45,7 @@ def test_what_overflows_is_moved_until_it_fits():
 
 
 def test_no_more_is_looked_at_when_time_is_over():
-  # Where next to nothing fits, placers took 15 to 23 of 10 s for that.
+  # If nearly nothing fits, this search once took 15 to 23 s in place of 10 s.
   problem = _problem(
       graphs.chain(20, 0, param_bytes=[60] * 4 + [1] * 16,
                    allowed_types=[[False, True]] * 20))
@@ -75,7 +75,7 @@ def test_what_cannot_fit_overflows_no_more_than_before():
 
 @pytest.mark.parametrize('name', ['metis', 'm_topo', 'm_etf', 'heft'])
 def test_placers_fit_where_something_fits(name):
-  # All of them once gave up on this one.
+  # No placer once found a placement that fits.
   problem = _packing()
   placement = registry.create(name).place(problem)
   assert problem.evaluator.evaluate(problem.graph, placement).valid
@@ -92,7 +92,7 @@ def test_the_best_and_the_number_of_those_priced_are_told():
 
 
 def test_relief_needs_no_registry():
-  """Placers call it; the registry knows them, and would close a circle."""
+  """Placers call the search. An import of the registry would be a cycle."""
   program = """
 import sys
 from gdp_grappler.placers.list_scheduling import m_etf, m_sct, m_topo, heft
@@ -105,7 +105,7 @@ assert 'gdp_grappler.placers.registry' not in sys.modules
 @pytest.mark.parametrize('op_s', [0., 5e-324, 1e-310, 1e-305, 1e-200, 1e300])
 @pytest.mark.parametrize('memory_bytes', [1 << 40, 300])
 def test_steps_that_take_next_to_no_time(op_s, memory_bytes):
-  """Shares of kinds became NaN where a temperature was 0."""
+  """At a temperature of 0, shares of kinds once became NaN."""
   graph = graphs.make_graph(num_ops=30, param_bytes=100)
   cluster = clusters.make_cluster(2, memory_bytes=memory_bytes)
   for wrap in (None, robust_evaluator.Robust):
@@ -146,7 +146,7 @@ def test_only_kinds_that_are_wanted_are_drawn(monkeypatch):
 
 
 class _Scorer:
-  """Prefers moves of few groups; remembers how many it was asked about."""
+  """Prefers moves of few groups; records how many moves it scores."""
 
   def __init__(self):
     self.asked = []
@@ -216,10 +216,10 @@ def test_a_model_that_chooses_nothing_changes_nothing(monkeypatch):
 
 
 class _Lucky(simulator_lib.Simulator):
-  """Prices each placement a little too low, by how low is chance.
+  """A simulator whose prices are too low by random errors.
 
   Attributes:
-    asked: Placements that were priced closely.
+    asked: Number of placements that were priced closely.
   """
 
   asked = 0
@@ -239,7 +239,7 @@ class _Lucky(simulator_lib.Simulator):
 
 @pytest.mark.parametrize('steps, closely', [(40, False), (200, True)])
 def test_the_best_of_many_is_priced_closely(steps, closely):
-  """It was the luckiest of thousands, and took longer when it ran."""
+  """The best of thousands of prices may be best only by its error."""
   graph, cluster = graphs.random_graph(3, 40), clusters.make_cluster(2)
   prices = _Lucky(cluster, threads=1)
   problem = placer_lib.Problem(graph, cluster, prices)

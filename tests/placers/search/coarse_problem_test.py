@@ -48,7 +48,7 @@ def test_there_and_back():
   rows = rng.integers(0, 3, (5, coarse.problem.graph.num_groups))
   spread = coarse.spread(rows)
   assert (spread == rows[:, coarse.tiles]).all()
-  # Tiles without work are wherever; what they are does not matter.
+  # The devices of tiles without work do not matter.
   work = np.bincount(coarse.problem.graph.groups,
                      coarse.problem.op_seconds[:, 1]) > 0
   assert (coarse.projected(spread)[:, work] == rows[:, work]).all()
@@ -118,7 +118,7 @@ def test_nodes_are_orderable_where_most_of_their_work_is(monkeypatch):
 
 
 def test_switches_are_nothing_in_the_small_graph():
-  """Their inputs may be in their own node, and it looked at them."""
+  """The small graph once read the inputs of a Switch, which may be inside."""
   step = unrolled.make(2, 3)
   count = step.graph.num_ops
   product = step.graph.names.index('layer0/step0/MatMul')
@@ -139,7 +139,7 @@ def test_switches_are_nothing_in_the_small_graph():
 
 
 def _heavy(graph):
-  """Seconds of ops: one step of a layer more than the rest of the graph."""
+  """Seconds of ops. One tile takes more than the rest of the graph."""
   names = np.array(graph.names)
   light = np.char.find(names, 'MatMul') >= 0
   return light * 1. + 4000. * (names == 'layer1/step1/Tanh')
@@ -224,7 +224,7 @@ def test_what_is_hardly_smaller_is_none(monkeypatch):
 def test_finer_where_there_would_be_few_nodes(monkeypatch):
   graph = unrolled.make(2, 6).graph
   values = coordinates.of(graph).values.copy()
-  # As if each tile had two variables.
+  # Each tile gets two variables.
   variable = coordinates.NAMES.index('variable')
   values[:, variable] = np.arange(graph.num_groups) % 2
   problem = _problem(graph.replace(coordinates=values))
@@ -250,7 +250,7 @@ def test_tiles_are_parted_by_what_chains_wait_for():
   own = coordinates.of(parted.problem.graph)
   for name in ('layer', 'segment', 'layer_part'):
     assert (own[name][parted.tiles] == known[name]).all()
-  # Nothing is lost, and no layer is in two parts of its own whole.
+  # The wholes have all nodes and all work. Each part is one group of them.
   whole = parted.wholes()
   assert whole.problem.graph.num_ops == parted.problem.graph.num_ops
   assert whole.problem.op_seconds.sum() == pytest.approx(
@@ -282,7 +282,7 @@ def test_layers_have_parts_where_tiles_are_by_variables(monkeypatch):
 
 
 def test_nodes_take_as_much_of_the_host_as_their_ops():
-  """On a fast card a step of small ops is bound by the host."""
+  """On a fast card, the host limits a step of small ops."""
   graph = unrolled.make(3, 20).graph
   cluster = presets.preset('2xH100')
   prices = simulator.Simulator(cluster, threads=1)

@@ -17,7 +17,7 @@ def test_best_fitting_is_no_worse_than_one_device_and_fits():
   cluster = clusters.make_cluster(2, memory_bytes=100)
   problem = problems.make(graph, cluster, [[9, 1, 2], [9, 1, 2]])
   seen = _seen(problem)
-  # The host alone, 18 s, is the only device that holds both ops.
+  # Only the host has room for both ops, and takes 18 s.
   seen.add([np.array([1, 1])])
   placement = memory_fit.best_fitting(problem, seen, deadlines.NEVER)
   assert sorted(placement.devices.tolist()) == [1, 2]

@@ -24,7 +24,7 @@ from helpers import unrolled
 
 @pytest.fixture(autouse=True)
 def _without_moves(monkeypatch):
-  """What is asked of others, where the policy of moves has nothing to say."""
+  """`gdp_policy` proposes nothing."""
   monkeypatch.setattr(move_policy, 'before_search', lambda *_: None)
 
 
@@ -59,7 +59,7 @@ def _in_order_s(problem, row):
 
 @dataclasses.dataclass
 class _Begun:
-  """An annealing, and what it began with: starts is int32 [K, C]."""
+  """An annealing, and its arguments; `starts` is int32 [K, C]."""
   problem: placer_lib.Problem
   starts: np.ndarray
   model: object
@@ -70,13 +70,16 @@ class _Begun:
     return self.problem.graph.num_groups
 
   def found(self, coarse):
-    """int32 [G], the result, if the annealing is of this coarse problem."""
+    """int32 [G], the result of an annealing of this coarse problem."""
     first = self.problem.graph.first_ops
     return coarse.spread(self.annealing.best.devices[first][None])[0]
 
 
 def _watched(monkeypatch):
-  """Annealings in the order in which they begin. All results are passed on."""
+  """Returns a list that gets the annealings in the order in which they begin.
+
+  The configuration passes all results on.
+  """
   search_configs.patch(monkeypatch, coarse={'own_work': .5, 'slowest': 1e9})
   begun = []
   stock = priority_annealing.PriorityAnnealing
@@ -149,10 +152,10 @@ def test_selects_fast_placements_that_fit_the_best_first():
 
 
 def test_layers_that_tear_what_is_fast_apart_do_not_move(monkeypatch):
-  """Time steps were a start of .2 s, on whose layers .3 s were the best."""
+  """A start by time steps took .2 s; by whole layers, the best took .3 s."""
   begun = _watched(monkeypatch)
   search_configs.patch(monkeypatch, coarse={'most_slowdown': 0.})
-  # A graph whose layers have parts: the parts do not move, either.
+  # The layers of this graph have parts. The parts do not move, either.
   problem = _problem(recurrent.two_readers(12))
   coarse = multilevel.coarsened(problem)
   assert coarse.parted() is not None
@@ -165,7 +168,7 @@ def test_layers_that_tear_what_is_fast_apart_do_not_move(monkeypatch):
 @pytest.mark.parametrize('most_slowdown', [0., 1e9])
 @pytest.mark.parametrize('limit', [(100, 0.), (0,)])
 def test_without_time_there_is_a_start(monkeypatch, limit, most_slowdown):
-  """It told of nothing, and the placer ended with an IndexError."""
+  """Without any result, the placer once raised an IndexError."""
   begun = _watched(monkeypatch)
   search_configs.patch(monkeypatch, coarse={'most_slowdown': most_slowdown})
   result = _search(_problem(), search_budget.SearchBudget(*limit))
@@ -174,7 +177,7 @@ def test_without_time_there_is_a_start(monkeypatch, limit, most_slowdown):
 
 
 def test_what_may_not_move_takes_no_time():
-  """It was searched again and again until the time was over."""
+  """Such a problem was once searched again and again to the end."""
   problem = _problem()
   pinned = problem.graph.replace(pins=['GPU:0'] * problem.graph.num_ops)
   now = itertools.count(0, .01)
@@ -211,7 +214,7 @@ def test_says_the_same_again_and_prices_no_more_than_it_may(monkeypatch):
     asked.clear()
     found.append(
         _search(problem, search_budget.SearchBudget(96), seed=3).rows.tolist())
-    # Beside it the starts, for each level, and its priorities.
+    # More prices are those of the starts and of the priorities of each level.
     assert 48 <= sum(asked) <= 96 + 40
   assert found[0] == found[1]
 
@@ -227,7 +230,7 @@ def test_small_graphs_and_those_without_order_are_left_as_they_are(monkeypatch):
 
 
 def test_tiles_stay_where_they_may_be(monkeypatch):
-  """The search did not know, and priced what could not be."""
+  """The search once priced tiles on devices that are not legal for them."""
   begun, step = _watched(monkeypatch), unrolled.make(3, 8)
   allowed = np.ones((step.graph.num_ops, 2), bool)
   allowed[step.layer == 1, 1] = False
@@ -240,7 +243,7 @@ def test_tiles_stay_where_they_may_be(monkeypatch):
 
 
 def _asked(monkeypatch, budget_s):
-  """What the default placer's search in order begins with, too."""
+  """The problem, and further starts that the default placer's search gets."""
   seen = []
   stock = staged_search.search
 

@@ -22,7 +22,7 @@ def test_what_fits_is_best_and_what_is_faster_lacks_memory():
   seen.add([np.array([0, 2])])
   assert seen.fits and not seen.fastest_fits
   assert seen.best.tolist() == [0, 2]
-  # Both are faster; [1, 1] by more.
+  # Both placements are faster; [1, 1] is the fastest.
   assert seen.faster_overflowing(1).tolist() == [[1, 1]]
   assert seen.faster_overflowing(2).tolist() == [[1, 1], [2, 2]]
   seen.add([np.array([1, 2])])
@@ -88,7 +88,7 @@ def test_what_was_seen_is_known_and_ranked():
   seen.add(rows)
   assert seen.contains(rows[1]) and not seen.contains(np.array([2, 1]))
   assert seen.devices.tolist() == rows.tolist()
-  # The first does not fit.
+  # The first placement does not fit.
   assert seen.ranked(2).tolist() == [[1, 2], [0, 2]]
   assert seen.ranked(9).tolist() == [[1, 2], [0, 2], [1, 1]]
 
@@ -97,7 +97,7 @@ def test_fresh_ones_are_not_known_and_none_is_there_twice():
   seen, _ = _found()
   seen.add(np.array([[1, 1]]))
   rows = np.array([[1, 2], [1, 1], [2, 1], [2, 2], [1, 2]], np.int32)
-  # The first of equal ones, in the order of the last.
+  # The index of the first of equal rows, in the place of the last one.
   assert seen.unpriced(rows) == [2, 3, 0]
   assert seen.unpriced(rows[:0]) == []
 
@@ -106,7 +106,7 @@ def test_the_ceiling_is_the_worst_of_the_best_that_fit():
   seen, _ = _found()
   assert seen.ceiling_s(1) == np.inf
   seen.add(np.array([[1, 1], [1, 2]]))
-  # The first does not fit.
+  # The first placement does not fit.
   assert seen.ceiling_s(1) == 2 and seen.ceiling_s(2) == np.inf
   seen.add(np.array([[2, 2], [0, 2]]))
   best = seen.prices[np.array(seen.prices.ranking())]

@@ -37,7 +37,7 @@ def _run(search, steps):
 
 
 def _price(problem, placement):
-  """In the order of the placement's priorities."""
+  """The price of a placement in the order of its priorities."""
   return problem.evaluator.price_in_order(problem.graph,
                                           placement.devices[None],
                                           placement.priorities)
@@ -96,8 +96,8 @@ def test_counts_what_it_prices_and_keeps_it_out_of_the_curve():
 
 
 def test_a_heavy_branch_goes_first():
-  # On one GPU, of two ops ready at once the one with most behind it; what is
-  # behind it is on the other GPU.
+  # Two ops of one GPU are ready at once. Each has a successor on the other GPU.
+  # The op before the longer successor has the higher priority.
   edges = [(0, 2, 8), (1, 3, 8)]
   seconds = [[9., 1., 1.], [9., 1., 1.], [9., 9., 0.], [9., 9., 5.]]
   problem = _problem(graphs.make_graph(edges, 4),
@@ -136,7 +136,7 @@ def test_orders_that_nobody_wants_are_not_looked_for():
 
 
 class _Listener:
-  """Scores all moves alike; remembers the orders that it is told."""
+  """Gives all moves the same score; records the orders that it gets."""
 
   def __init__(self):
     self.orders, self.asked = [], []
@@ -152,7 +152,7 @@ class _Listener:
 
 @pytest.mark.parametrize('steps, refreshed', [(5, 1), (20, 4), (120, 11)])
 def test_few_steps_are_not_spent_on_priorities(monkeypatch, steps, refreshed):
-  """Of five steps on a large graph four made priorities anew before."""
+  """Of five batches on a large graph, four once computed new priorities."""
   found = []
   stock = priority_annealing.PriorityAnnealing._refresh
   monkeypatch.setattr(
@@ -168,10 +168,10 @@ def test_few_steps_are_not_spent_on_priorities(monkeypatch, steps, refreshed):
 
 
 def test_a_model_hears_every_order_before_it_is_asked(monkeypatch):
-  # A graph on which priorities are made anew; on many none are better.
+  # On this graph, new priorities are better. On many graphs none are.
   problem = _problem(graphs.random_graph(1, 80))
   listener = _Listener()
-  # The annealing prices what it draws, in the order of the draws.
+  # With this configuration, the annealing prices all moves that it draws.
   search_configs.patch(monkeypatch, annealing={'draws': 1, 'unfiltered': 1.})
   search = priority_annealing.PriorityAnnealing(
       problem, np.ones((1, problem.graph.num_groups), np.int32),
@@ -179,7 +179,7 @@ def test_a_model_hears_every_order_before_it_is_asked(monkeypatch):
   _run(search, 40)
   assert min(listener.asked) == 1
   assert len(listener.orders) > 1
-  # The best was found under one of them.
+  # The best placement has one of these orders.
   assert any(
       (search.best.priorities == order).all() for order in listener.orders)
   plain = _search(problem)
@@ -222,7 +222,7 @@ def test_priorities_made_anew_count_as_prices(monkeypatch):
 
 @pytest.mark.parametrize('seed', range(4))
 def test_late_gains_are_kept(seed, monkeypatch):
-  """Once close prices were compared with the usual price of the best so far."""
+  """Close prices were once compared with a usual price of the best so far."""
   problem = _problem(graphs.random_graph(seed, 60),
                      wrap=robust_evaluator.Robust)
   search_configs.patch(monkeypatch, annealing={'closely_after': 100})
@@ -239,7 +239,7 @@ def test_late_gains_are_kept(seed, monkeypatch):
 
 
 def test_close_prices_are_in_the_order_of_priorities(monkeypatch):
-  """A close price, first in, first out, would be compared with one in order."""
+  """A close FIFO price is not comparable with a price by priorities."""
   problem = _problem(graphs.random_graph(0, 60), wrap=robust_evaluator.Robust)
   search_configs.patch(monkeypatch, annealing={'closely_after': 100})
   stock, orders = problem.evaluator.price_closely, []
@@ -257,7 +257,7 @@ def test_close_prices_are_in_the_order_of_priorities(monkeypatch):
 @pytest.mark.parametrize('overflow_bytes, taken', [(0, True), (1, False)])
 def test_priorities_that_overflow_a_memory_are_not_taken(
     monkeypatch, overflow_bytes, taken):
-  """Once their step alone decided."""
+  """The step alone once decided."""
   search = _search(_problem(graphs.random_graph(0, 60)))
   before = search._search.priorities
   key = (overflow_bytes > 0, False, overflow_bytes, 0.)

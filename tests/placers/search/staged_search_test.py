@@ -19,7 +19,7 @@ from helpers import slow_prices
 
 def _search_with_edges(monkeypatch, priced, seconds=None,
                        clock=deadlines.still):
-  """Searches; the key of each placement with edges is given.
+  """Searches, with given keys of placements with edges.
 
   Args:
     monkeypatch: Replaces the computation of edges.
@@ -29,7 +29,7 @@ def _search_with_edges(monkeypatch, priced, seconds=None,
     clock: Clock of the search.
 
   Returns:
-    Placements that were to get edges, and the best one in order.
+    The placements whose edges were computed, and the best one in order.
   """
   graph = graphs.random_graph(3, 120)
   cluster = presets.preset('2xP100')
@@ -55,7 +55,7 @@ def _search_with_edges(monkeypatch, priced, seconds=None,
 @pytest.mark.parametrize('later_s, best', [(9., 0), (-1., -1)])
 def test_the_best_with_edges_halfway_and_at_the_end_is_taken(
     monkeypatch, later_s, best):
-  """The last one was taken, though edges kept less of its order."""
+  """The last placement was once taken, even if its ordered step was longer."""
   asked, ordered = _search_with_edges(
       monkeypatch, lambda placement, before: (later_s
                                               if before else 0., placement))
@@ -66,7 +66,7 @@ def test_the_best_with_edges_halfway_and_at_the_end_is_taken(
 
 def test_a_placement_whose_edges_do_not_pay_is_not_the_best_in_order(
     monkeypatch):
-  """The best one in order would have had no order."""
+  """The result in order once had no order."""
   _, ordered = _search_with_edges(
       monkeypatch, lambda placement, before:
       (float(before), placement
@@ -76,7 +76,7 @@ def test_a_placement_whose_edges_do_not_pay_is_not_the_best_in_order(
 
 @pytest.mark.parametrize('end_s, computed', [(8.5, 2), (9.5, 1)])
 def test_edges_at_the_end_need_half_of_their_time(monkeypatch, end_s, computed):
-  """After a late last batch, edges would take the search beyond its end."""
+  """After a late last batch, edges would be computed after the end."""
   anneal, now_s = staged_search.anneal, [0.]
 
   def priced(placement, before):
@@ -95,7 +95,7 @@ def test_edges_at_the_end_need_half_of_their_time(monkeypatch, end_s, computed):
 
 
 def test_edges_that_were_known_halfway_are_not_forgotten(monkeypatch):
-  """Those of the best first in, first out, which went on to something else."""
+  """The FIFO annealing may go on from a placement whose edges are known."""
   cluster = presets.preset('2xP100')
   for seed in range(16):
     graph = graphs.random_graph(seed, 60)
@@ -121,7 +121,7 @@ def test_edges_that_were_known_halfway_are_not_forgotten(monkeypatch):
 
 
 def test_edges_of_a_placement_are_computed_once(monkeypatch):
-  """The best in order of the first half is often the best of the search."""
+  """The best placement halfway is often the best at the end."""
   cluster = presets.preset('2xP100')
   stock, asked = edge_selection.with_edges, []
 
@@ -173,7 +173,7 @@ def test_the_rest_belongs_to_the_order_that_is_better_with_edges(
 
 
 def test_the_search_in_order_begins_with_varied_placements(monkeypatch):
-  """Near copies of the best one, first in, first out, were its only starts."""
+  """Its only starts were once similar to the best FIFO placement."""
   cluster = presets.preset('2xP100')
   graph = graphs.random_graph(2, 40)
   problem = problems.make(graph, cluster,
@@ -197,7 +197,7 @@ def test_the_search_in_order_begins_with_varied_placements(monkeypatch):
 
 
 def _watch_annealings(monkeypatch):
-  """Returns the starts of annealings that are made, and restarts."""
+  """Returns lists of the starts of new annealings, and of restarts."""
   starts, restarts = [], []
   stock, restart = annealing.Annealing.__init__, annealing.Annealing.restart
 
@@ -216,7 +216,7 @@ def _watch_annealings(monkeypatch):
 
 @pytest.mark.parametrize('orders', [False, True])
 def test_short_annealings_begin_with_several_placements(monkeypatch, orders):
-  """From the fastest start, annealing found 82 ms; from a slower one, 65 ms."""
+  """A slower start may lead to a shorter step: 65 ms, and not 82 ms."""
   cluster = presets.preset('2xP100')
   graph = graphs.random_graph(2, 60)
   problem = problems.make(graph, cluster,
@@ -256,7 +256,7 @@ def test_short_annealings_need_time(monkeypatch, limit_s, several):
 
 @pytest.mark.parametrize('memory_bytes', [100, 160])
 def test_no_short_annealing_if_no_start_fits(monkeypatch, memory_bytes):
-  """Short annealings would not begin with the packed placements, which fit."""
+  """Only packed placements fit, and short annealings do not begin with them."""
   problem = problems.make(graphs.make_graph(num_ops=4, param_bytes=80),
                           clusters.make_cluster(2, memory_bytes=memory_bytes))
   made, _ = _watch_annealings(monkeypatch)
@@ -275,7 +275,7 @@ def _slow_problem(seconds):
 
 
 def test_a_batch_that_does_not_fit_does_not_begin():
-  """One of a large graph takes seconds, and went beyond the end."""
+  """On a large graph, the last batch once ended seconds late."""
   problem, prices = _slow_problem(.25)
   search = annealing.Annealing(problem,
                                np.ones((1, problem.graph.num_groups), np.int32),
@@ -293,7 +293,7 @@ def test_a_batch_that_does_not_fit_does_not_begin():
                                                        (1., 16, 10.)])
 def test_starts_in_order_fit_in_the_time_that_is_left(each_s, furthers, limit_s,
                                                       several):
-  """What the search of a smaller graph found was priced however late it was."""
+  """Results of the coarse search were once priced after the end."""
   problem, prices = _slow_problem(each_s)
   rng = np.random.default_rng(0)
   starts = rng.integers(1, 3, (8, problem.graph.num_groups)).astype(np.int32)
@@ -302,5 +302,5 @@ def test_starts_in_order_fit_in_the_time_that_is_left(each_s, furthers, limit_s,
       problem, starts, rng,
       search_budget.SearchBudget(10**6, limit_s, clock=prices.clock),
       further=[further.astype(np.int32)], several=starts[:several])
-  # At last it prices the best of each order, and edges.
+  # At the end, the search prices the best of each order, and edges.
   assert prices.now <= limit_s + 3 * each_s

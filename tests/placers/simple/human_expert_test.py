@@ -37,7 +37,7 @@ def test_ops_that_take_no_time_are_counted():
 def test_what_is_not_allowed_has_no_vote():
   graph = graphs.chain(3, groups=[0, 0, 1], pins=['', 'GPU:1', ''],
                        allowed_types=[[1, 1], [1, 1], [1, 0]])
-  # The pinned group has one device; the op without a kernel goes to the host.
+  # The pinned group has one device. The op without a kernel goes to the host.
   assert _place(graph, [1, 1, 2]) == [2, 2, 0]
 
 

@@ -48,7 +48,7 @@ def test_a_device_that_is_full_loses():
 
 
 def test_of_devices_that_are_full_the_least_wins():
-  # GPU:1 is the fastest, and would lack 150 bytes.
+  # All ops on GPU:1 are the fastest, but overflow by 150 bytes.
   cluster = clusters.make_cluster(2, memory_bytes=150)
   heavy = graphs.chain(3, param_bytes=[100, 100, 100], pins=['GPU:1', '', ''])
   assert _place(heavy, cluster, [[20, 9, 1]] * 3) == [2, 1, 1]
@@ -70,7 +70,7 @@ def test_only_one_device(name, device):
 
 
 def test_a_graph_that_may_not_be_there_is_infeasible():
-  # `cpu_only` once put such a graph on a GPU, and won with it.
+  # `cpu_only` once put such a graph on a GPU, and was the fastest placer.
   problem = problems.make(graphs.chain(3, allowed_types=[[False, True]] * 3))
   with pytest.raises(errors.InfeasiblePlacementError, match='may be on a CPU'):
     registry.create('cpu_only').place(problem)

@@ -12,7 +12,7 @@ _DEVICES = tuple(
 
 
 def _of(*variables, **option):
-  """Of (asked for, where it is) of variables."""
+  """Calls `of` with variables given as (requested device, device)."""
   known = {
       i: types.SimpleNamespace(_gdp_scope=scope, device=device, name=f'v{i}')
       for i, (scope, device) in enumerate(variables)

@@ -30,7 +30,7 @@ def _model():
 
 
 def test_a_step_has_the_name_of_the_method_that_was_called(model):
-  """A line said "fit of" where the user had called `train_on_batch`."""
+  """Once a line said "fit of" after a call of `train_on_batch`."""
   assert model.train_on_batch(model.test_on_batch) == [
       'train_on_batch of "m"', 'predict of "m"', 'test_on_batch of "m"'
   ]

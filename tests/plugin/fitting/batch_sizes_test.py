@@ -40,7 +40,7 @@ def test_an_open_iterator_has_the_size_of_its_adapter(keras, fields):
 
 
 def test_other_data_does_not_change_the_size(keras):
-  """Training had the size of the data of `evaluate` after each epoch."""
+  """Once training got the batch size of `evaluate` after each epoch."""
   trained = _feed(keras, _batch_size=12)
   _feed(keras, _batch_size=30)
   assert batch_sizes.size_of(iter(trained)) == 12
@@ -69,7 +69,7 @@ def test_wraps_once(keras):
 
 @pytest.mark.parametrize('name', ['keras', 'tf_keras'])
 def test_keras_itself_tells_the_size_of_each_epoch(name):
-  """The second epoch had the size of the data of `evaluate`."""
+  """Once the second epoch had the batch size of `evaluate`."""
   package = pytest.importorskip(name)
   batch_sizes.watch()
   seen = []

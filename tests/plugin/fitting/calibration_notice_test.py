@@ -1,4 +1,4 @@
-"""What a fit says of cards that nobody measured."""
+"""Lines of a fit about cards that were never calibrated."""
 
 import dataclasses
 import sys
@@ -19,7 +19,7 @@ class _Device:
 
 
 class _Tf:
-  """TensorFlow with one H100, as far as it is asked."""
+  """Stands for TensorFlow on a machine with H100s."""
 
   __version__ = '2.21.0'
 

@@ -52,7 +52,7 @@ def test_reports_predicted_and_measured_steps(lines):
 
 
 def test_a_step_that_went_back_is_measured_beside_its_own_prediction(lines):
-  """Its measured time was beside the prediction of the placed step."""
+  """Once its line had the prediction of the placed step."""
   watched = callback.PlacementCallback()
   watched.set_model(
       _model(course.FitReport({}, predicted_s=.01, predicted_before_s=.02)))

@@ -23,7 +23,7 @@ def test_a_call_ends_when_it_is_told_to():
 
 
 def test_the_manager_outlives_what_runs_later(monkeypatch):
-  """Without that a fit within the scope of another host crashed."""
+  """Once a fit within the scope of another host crashed."""
   found = []
   monkeypatch.setattr(context, 'async_wait',
                       lambda: found.append(cancellation.context()))
@@ -61,7 +61,7 @@ def test_what_the_user_can_cancel_stays_so():
 
 
 def test_variables_of_a_first_call_that_is_cancelled_have_values():
-  """Slots of an optimizer had none, and the next step by XLA failed."""
+  """Once slots of an optimizer had no values, and the next step failed."""
   made = []
 
   @tf.function
@@ -80,7 +80,7 @@ def test_variables_of_a_first_call_that_is_cancelled_have_values():
 @pytest.mark.parametrize('at_once', [False, True])
 def test_a_running_call_is_cancelled_and_this_is_returned(at_once):
   canceller = cancelling.Canceller()
-  canceller.cancel()  # Nothing runs.
+  canceller.cancel()  # No effect, because nothing runs.
   result, was_cancelled = canceller.run(lambda: _add(tf.constant(1.)), at_once)
   assert was_cancelled == at_once
   assert was_cancelled or result.numpy() == 2.

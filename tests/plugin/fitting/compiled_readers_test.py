@@ -90,7 +90,7 @@ def test_a_function_of_the_user_within_a_step_is_the_users(variable):
 
 def test_a_model_with_layers_that_another_one_moved_runs_without_xla(
     variable, monkeypatch):
-  """Once XLA, which Keras chose for `evaluate`, failed on the other device."""
+  """Once `evaluate` failed: XLA found a variable on another device."""
   model = types.SimpleNamespace(variables=[variable])
   assert not trainers._is_trained_placed(model)
   monkeypatch.setitem(variable_moves._moved, id(variable), variable)

@@ -54,7 +54,7 @@ def _nodes(batch_op='IteratorGetNext', shape=(), after='', dtype=tf.int64,
     dict(dtype=tf.float32),
 ])
 def test_updates_without_the_batch_are_found_with_all_that_they_need(case):
-  """Counters missed a step because another device incremented them."""
+  """Once counters on another device than the iterator missed a step."""
   assert counters.ops(_nodes(**case)) == _COUNTING
 
 
@@ -65,7 +65,7 @@ def test_updates_without_the_batch_are_found_with_all_that_they_need(case):
     dict(shape=None, dtype=tf.float32),
 ])
 def test_other_updates_are_left_out(case):
-  """They need a batch, the caller reads it, or they may be of a weight."""
+  """The update needs the batch, or may be of a weight, or has no iterator."""
   assert not counters.ops(_nodes(**case))
 
 
@@ -75,12 +75,12 @@ def test_other_updates_are_left_out(case):
     dict(is_trained=True),
 ], ids=str)
 def test_a_small_weight_is_no_counter(case):
-  """The bias of a small layer stayed, against the plan of the user."""
+  """Once the bias of a small layer stayed, against the plan of the user."""
   assert not counters.ops(_nodes(dtype=tf.float32, **case))
 
 
 def test_an_op_without_inputs_changes_no_counter():
-  """Its missing input raised an error."""
+  """Once the missing input raised an error."""
   nodes = _nodes()
   nodes.add(name='sums', op='ResourceConditionalAccumulator')
   assert counters.ops(nodes) == _COUNTING

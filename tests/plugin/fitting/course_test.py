@@ -85,7 +85,7 @@ def test_a_plan_that_is_not_compared_is_explained(changes, is_certain, said):
      '; 3500 ms spent on moving variables and building the placed step'),
 ])
 def test_line_says_all_that_the_user_waited_for(moves, said):
-  """Once it left out that TensorFlow builds the step a second time."""
+  """Once the line left out the time to build the placed step."""
   course = course_lib.Course(dataclasses.replace(_plan(), moves=moves))
   course.enter(course.compare(course.plan, False, settings_lib.Settings()))
   course.enter(_note(course, 6.))
@@ -111,7 +111,7 @@ def test_line_says_nothing_of_what_took_no_time():
 ])
 def test_a_step_that_cannot_follow_reports_its_own_devices(
     outcome, placed_ops, predicted_s):
-  """After `relocate` the callback printed the devices of the old plan."""
+  """Once the callback printed the plan although `relocate` had changed it."""
   graph_def = tf.compat.v1.GraphDef()
   graph_def.node.add(name='a')
   source = source_graph.SourceGraph('step', graph_def)
@@ -126,7 +126,7 @@ def test_a_step_that_cannot_follow_reports_its_own_devices(
 
 
 def test_a_step_of_another_batch_does_not_hide_a_step_that_cannot_follow():
-  """The callback printed the plan after the step of a smaller last batch."""
+  """Once the callback printed the plan after a smaller last batch."""
   source = source_graph.SourceGraph('step', tf.compat.v1.GraphDef())
   outcome = outcome_lib.Outcome(('CPU:2',), 'step: 1 op placed')
   course = course_lib.Course(_plan())
@@ -136,7 +136,7 @@ def test_a_step_of_another_batch_does_not_hide_a_step_that_cannot_follow():
 
 
 def test_smaller_last_batches_are_not_timed():
-  """Each of them began the timing anew, so that it never ended."""
+  """Once each smaller batch began the timing anew, so it never ended."""
   course = course_lib.Course(_plan())
   course.compare(course.plan, False, settings_lib.Settings())
   sizes = [64] * 9 + [10] + [None] + [64] * 9 + [10]
@@ -166,6 +166,6 @@ def test_a_size_that_stays_is_the_one_to_be_timed(sizes, begins_anew):
     (Way.AS_IT_WAS, False, 'the first steps run as they were'),
 ])
 def test_the_line_names_the_way_in_which_the_next_steps_run(way, has_xla, said):
-  """It named XLA while steps without XLA were timed."""
+  """Once the line named XLA while steps without XLA were timed."""
   line = course_lib.of_comparison(_plan(), way, has_xla)
   assert line == f'step: 1 op placed; {said}, to compare'

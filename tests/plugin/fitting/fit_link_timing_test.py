@@ -1,4 +1,4 @@
-"""Wires between two servers, timed by a program that is connected to them."""
+"""Links between two servers, timed by a program that is connected to them."""
 
 import json
 

@@ -4,7 +4,7 @@ from gdp_grappler.plugin.fitting import guard
 
 
 class _Clock:
-  """A step takes the next of the times."""
+  """A clock: each step takes the next of the given times."""
 
   def __init__(self, seconds):
     self.now = 0.
@@ -45,7 +45,7 @@ def test_slow_steps_are_timed_less_often(monkeypatch):
 @pytest.mark.parametrize('slow', [1., 10.])
 def test_small_last_batches_count_alike_whichever_call_is_the_first(
     monkeypatch, slow):
-  """Two batches an epoch: the same step was 17 times as long the other way."""
+  """Once two ways were compared by a small and a full batch."""
   medians = [
       _run(monkeypatch, batches * 10)[0].median_s
       for batches in ([17. * slow, slow], [slow, 17. * slow])

@@ -1,4 +1,4 @@
-"""Where variables are made; what `fit` does with them is in `e2e`."""
+"""Devices on which variables are created; `e2e` tests their later moves."""
 
 import keras
 import pytest
@@ -48,7 +48,7 @@ def test_the_scope_asks_for_the_host_while_the_option_is_on(
 
 
 class _Weight:
-  """As much of a Keras variable as is looked at."""
+  """The attributes of a Keras variable that the module reads."""
 
   def __init__(self, device, size):
     self.value = type('Value', (), {'device': device})()
@@ -85,7 +85,7 @@ def test_a_variable_knows_that_it_waits_for_a_place(settings, moves,
 
 def test_a_variable_that_fit_has_brought_to_a_gpu_waits_no_longer(
     moves, monkeypatch):
-  """The next plan could bring it back, and its updates would round."""
+  """Once the next plan could move it to the CPU, which rounds differently."""
   weight = _Weight(_GPU, 10)
   _build(0, [weight], monkeypatch)
   assert host_creation.waits_on_host(weight.value)
@@ -99,7 +99,7 @@ def test_weights_on_the_host_stay_there(moves, monkeypatch):
 
 
 def test_weights_of_other_cards_need_no_room_on_this_one(moves, monkeypatch):
-  """Weights moved to the host, because those of GPU:1 were counted."""
+  """Once weights moved to the host, as weights on GPU:1 were counted."""
   weights = [_Weight(_GPU, 10), _Weight(_GPU[:-1] + '1', 90)]
   _build(3 * 4 * 10, weights, monkeypatch)
   assert not moves
@@ -108,7 +108,7 @@ def test_weights_of_other_cards_need_no_room_on_this_one(moves, monkeypatch):
 @pytest.mark.parametrize('keeps_asked', [True, False])
 def test_a_weight_that_tf_device_put_there_stays(keeps_asked, moves,
                                                  monkeypatch):
-  """It moved to the host, and then to any device."""
+  """Once this weight moved to the host, and then to any device."""
   asked, other = _Weight(_GPU, 10), _Weight(_GPU, 20)
   asked.value._gdp_scope = _GPU
   _build(0, [asked, other], monkeypatch, keeps_asked)
@@ -118,7 +118,7 @@ def test_a_weight_that_tf_device_put_there_stays(keeps_asked, moves,
 
 def test_a_weight_for_another_device_is_not_made_on_the_host(
     settings, monkeypatch):
-  """Its request was forgotten if GPU:0 had no room for it."""
+  """Once its request was ignored if GPU:0 had no room for it."""
   host_creation.install()
   monkeypatch.setattr(host_creation, 'left_bytes', lambda: 0)
   with tf.device('CPU:0'):
@@ -144,7 +144,7 @@ def test_without_a_card_nobody_knows_what_is_left(settings):
 
 
 def _left_bytes(monkeypatch, option, cards=2):
-  """What is left of GPU:0 of which 1,000 bytes are taken."""
+  """Returns `left_bytes` if 1,000 bytes of GPU:0 are allocated."""
   settings = settings_lib.from_option({'cluster': '2xT4', **option})
   monkeypatch.setattr(host_creation.switch, 'settings', lambda: settings)
   from gdp_grappler.plugin import devices
@@ -174,13 +174,13 @@ def test_what_is_left_of_a_card(option, monkeypatch):
 ], ids=str)
 def test_weights_stay_on_a_card_if_fit_would_not_bring_them_back(
     option, cards, monkeypatch):
-  """They went to the host, and each step read and updated them there."""
+  """Once they went to the host, where each step read and updated them."""
   assert _left_bytes(monkeypatch, option, cards) is None
 
 
 @pytest.mark.parametrize('option', [{'xla': 'keep'}, {'guard': False}], ids=str)
 def test_weights_that_xla_keeps_on_a_full_card_are_told(option, monkeypatch):
-  """A model compiled without XLA ran out of memory without an advice."""
+  """Once a model without XLA ran out of memory, and no line had advice."""
   lines = []
   monkeypatch.setattr(host_creation.notices, 'say_once', lines.append)
   left = _left_bytes(monkeypatch, option)
@@ -190,7 +190,7 @@ def test_weights_that_xla_keeps_on_a_full_card_are_told(option, monkeypatch):
 
 
 def test_the_scope_changes_nothing_in_a_report(monkeypatch):
-  """Weights were made on the host, although the option only reports."""
+  """Once weights were made on the host although the option only reports."""
   settings = settings_lib.Settings(mode='report')
   monkeypatch.setattr(host_creation.switch, 'settings', lambda: settings)
   with gdp_grappler.made_on_host():

@@ -1,4 +1,4 @@
-"""What Keras' functions say of themselves; what they do is in `e2e`."""
+"""Lines about Keras' functions; `e2e` tests the functions themselves."""
 
 import threading
 import types
@@ -41,7 +41,7 @@ def test_what_runs_op_by_op_is_explained(said):
 
 
 def test_what_the_program_switched_off_is_named(said, monkeypatch):
-  """Once the line said that the graph was too small."""
+  """Once the line said instead that the graph was too small."""
   monkeypatch.setattr(tf.config.optimizer, 'get_experimental_options',
                       lambda: {'disable_meta_optimizer': True})
   _explained()
@@ -71,7 +71,7 @@ def test_calls_run_in_this_thread(monkeypatch):
 
 def test_a_size_that_the_first_call_did_not_know_is_read_later(
     said, monkeypatch):
-  """A fit after train_on_batch was planned for batches of an assumed size."""
+  """Once a fit after train_on_batch was planned for an assumed size."""
   sizes = []
   function = keras_function.KerasFunction(
       lambda batch: sizes.append(keras_function.batches.current()),
@@ -85,7 +85,7 @@ def test_a_size_that_the_first_call_did_not_know_is_read_later(
 
 
 def test_an_option_that_was_off_in_between_is_taken_over_again(monkeypatch):
-  """Steps ran by a plan although its variables had moved back."""
+  """Once steps ran by a plan although its variables had moved back."""
   switched = []
   function = keras_function.KerasFunction(lambda step: step, 'fit of "model"',
                                           False)
@@ -103,7 +103,7 @@ def test_an_option_that_was_off_in_between_is_taken_over_again(monkeypatch):
 
 
 def test_what_workers_run_later_is_for_the_pass_to_explain(said):
-  """Once a fit on parameter servers was said to be too small."""
+  """Once the line called a fit on parameter servers too small."""
   assert _explained(scheduled=True).was_told
   assert not said
 
@@ -144,7 +144,7 @@ def test_xla_that_stays_is_explained(said, fields, why):
 
 
 def test_a_loop_whose_steps_xla_compiles_is_left_alone():
-  """Its ops were placed, so placed steps were compared with a placed loop."""
+  """Once this loop was placed, and then compared with placed steps."""
   stock, placeable = tf.function(tf.square), tf.function(tf.abs)
   function = keras_function.KerasFunction(lambda x: stock(x), 'fit of "model"',
                                           False, lambda: lambda x: placeable(x))

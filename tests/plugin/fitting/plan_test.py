@@ -62,7 +62,7 @@ def test_variables_move_where_the_optimizer_wants_them():
   assert plan.moved_bytes == 64 * len(plan.moves)
   assert sum(plan.counts.values()) == len(source.graph_def.node)
   assert f'{len(plan.moves)} variables moved' in plan.describe()
-  # Readers and updates are with their variable.
+  # Reads and updates have the device of their variable.
   for node in source.graph_def.node:
     if node.op.startswith(('ReadVariable', 'Assign')):
       assert plan.devices[node.name] == plan.devices[node.input[0]]
@@ -77,7 +77,7 @@ def test_variables_that_nobody_knows_stay():
 
 
 def test_counters_and_what_they_are_computed_of_stay(monkeypatch):
-  """Counters moved, and the step that finds no batch missed some of them."""
+  """Once counters moved, and a step without a batch did not count."""
   source, variables = _source()
   node = next(n for n in source.graph_def.node if n.op == 'MatMul')
   stay = {node.name, *node.input}
@@ -89,7 +89,7 @@ def test_counters_and_what_they_are_computed_of_stay(monkeypatch):
 
 
 def _with_gpus():
-  """The step where two GPUs are: variables on the host, products on a GPU."""
+  """The step with two GPUs: variables on the host, products on a GPU."""
   source, variables = _source()
   gpus = tuple(_DEVICES[0].replace('CPU', 'GPU')[:-1] + str(i) for i in (0, 1))
   for node in source.graph_def.node:
@@ -101,7 +101,7 @@ def _with_gpus():
 
 
 def test_variables_that_wait_on_the_host_may_leave_it_for_gpus():
-  """Their updates were of the CPU, so that made_on_host kept them there."""
+  """Once their updates, which round on the CPU, kept them there."""
   source, variables, settings = _with_gpus()
   assert not plan_lib.make(source, settings, variables).moves
   for variable in variables.values():
@@ -114,7 +114,7 @@ def test_variables_that_wait_on_the_host_may_leave_it_for_gpus():
                          [{'may_round': True}, {'plan': (
                              ('MatMul', 'GPU:1'),)}])
 def test_variables_change_the_type_of_device_if_the_user_lets_them(how):
-  """A variable's argument was thought to suit the type that it was on alone."""
+  """Once a variable could only have devices of its present type."""
   source, variables, settings = _with_gpus()
   plan = plan_lib.make(source, dataclasses.replace(settings, **how), variables)
   assert source.devices[2] in {device for _, device in plan.moves}
@@ -137,7 +137,7 @@ def test_no_gain_is_no_plan():
 
 
 def _moved(source, plan):
-  """The graph as it arrives when its variables are on other devices."""
+  """The graph of a step whose variables have moved."""
   graph_def = tf.compat.v1.GraphDef()
   graph_def.CopyFrom(source.graph_def)
   for node in graph_def.node:
@@ -157,7 +157,7 @@ def test_the_next_instantiation_follows():
 
 
 def test_of_the_very_function_the_planned_graph_runs():
-  """Grappler would rewrite it otherwise now that its variables are apart."""
+  """Grappler rewrites the step differently after its variables moved."""
   source, variables = _source()
   plan = plan_lib.make(source, _RANDOM, variables, 'step_7')
   moved = _moved(source, plan)
@@ -166,7 +166,7 @@ def test_of_the_very_function_the_planned_graph_runs():
   assert outcome.graph == source.graph_def.SerializeToString()
   assert outcome.devices == plan.outcome.devices
   assert plan_lib.follow(moved, _RANDOM, plan, 'step_8').graph is None
-  # Not moved, or not all of them.
+  # The variables, or some of them, have not moved.
   assert plan_lib.follow(source, _RANDOM, plan, 'step_7').graph is None
 
 
@@ -183,7 +183,7 @@ def test_new_ops_go_with_their_group():
                          [{'may_round': True}, {'plan': (
                              ('MatMul', 'CPU:0'),)}])
 def test_a_plan_that_may_round_is_followed(how, monkeypatch):
-  """It broke the rule of rounding, so each step was placed a second time."""
+  """Once the plan broke the rule of rounding, and steps were placed anew."""
   source, variables, settings = _with_gpus()
   settings = dataclasses.replace(settings, **how)
   plan = plan_lib.make(source, settings, variables, 'step_7')
@@ -211,7 +211,7 @@ def test_another_graph_is_placed_as_any_is():
 def test_variables_that_are_elsewhere_are_not_followed():
   source, variables = _source()
   plan = plan_lib.make(source, _RANDOM, variables)
-  # Not moved: what the plan says is not allowed.
+  # The variables have not moved, so the devices of the plan are illegal.
   assert plan_lib.follow(source, _RANDOM,
                          plan) == optimizer.optimize(source, _RANDOM)
 
@@ -231,7 +231,7 @@ def test_the_line_counts_variables(moves):
 
 
 def test_a_step_whose_iterator_is_elsewhere_is_not_the_planned_one():
-  """It ran where the iterator was not: a fit under another `tf.device`."""
+  """Once a fit under another `tf.device` ran apart from its iterator."""
   source, variables = _source()
   iterator, other = source.graph_def.node.add(), tf.compat.v1.GraphDef()
   iterator.name, iterator.op, iterator.device = 'it', '_Arg', _DEVICES[0]

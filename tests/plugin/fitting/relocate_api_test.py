@@ -21,7 +21,7 @@ _NAMES = [f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(3)]
 
 @pytest.fixture
 def moved(monkeypatch):
-  """What would be moved, as this process has one device."""
+  """The variables that would move. This process has only one device."""
   result = []
   monkeypatch.setattr(
       relocate_api.variable_moves, 'move', lambda wanted: result.extend(
@@ -50,7 +50,7 @@ def test_one_device_for_all(variables, moved):
     lambda: keras.Variable([1., 2.], name='x'),
 ])
 def test_one_variable_by_itself(moved, make):
-  """Once its rows were taken for variables."""
+  """Once the rows of the variable were taken for variables."""
   variable = make()
   assert gdp_grappler.relocate(variable, 'CPU:1') == 1
   assert [device for _, device in moved] == ['CPU:1']
@@ -84,7 +84,7 @@ def test_those_that_are_there_do_not_count(variables, moved):
 @pytest.mark.parametrize('device', ['CPU:0', 'CPU:1'])
 def test_variables_of_the_user_do_not_go_back_when_the_option_goes_off(
     variables, moved, device):
-  """Once any option of TensorFlow's optimizer moved them back."""
+  """Once any option of TensorFlow's optimizer moved the variables back."""
   moves = relocate_api.variable_moves
   for variable in variables:  # As if `fit` had moved them.
     moves._moved[id(variable)] = variable
@@ -97,7 +97,7 @@ def test_variables_of_the_user_do_not_go_back_when_the_option_goes_off(
 
 
 def test_what_no_gpu_can_hold_stays_with_a_line(moved, monkeypatch):
-  """An error came after the variables before it had moved."""
+  """Once an error came after some variables had moved."""
   names = [*_NAMES, _NAMES[0].replace('CPU', 'GPU')]
   from tensorflow.python.eager import context
   monkeypatch.setattr(context.Context, 'devices', lambda self: names)
@@ -118,7 +118,7 @@ def test_names_and_patterns_in_their_order(variables, moved):
 
 
 def _built(library):
-  """A model as its user has it, with a name around, and its optimizer."""
+  """A built model and its optimizer."""
   model = library.Sequential([
       library.Input((4,)) if library is keras else library.layers.InputLayer(
           (4,)),
@@ -150,7 +150,7 @@ def test_slots_follow_their_variable_and_scalars_of_optimizers_stay(moved):
 
 
 def test_what_place_returned(moved):
-  """Once this was: expected str, bytes or os.PathLike object."""
+  """Once this raised: expected str, bytes or os.PathLike object."""
   model, optimizer = _built(keras)
 
   @tf.function

@@ -25,7 +25,7 @@ def test_what_keeps_its_batches_is_handed_on():
 
 
 def test_an_iterator_of_a_strategy_is_not_read_in_python():
-  """tf_keras fits a model of `OneDeviceStrategy` with one."""
+  """tf_keras passes this kind of iterator under `OneDeviceStrategy`."""
   data = tf.data.Dataset.range(3)
   with strategies.one_device('/cpu:0') as strategy:
     iterator = iter(strategy.experimental_distribute_dataset(data))

@@ -32,7 +32,7 @@ def test_loops_of_tf_keras_are_left_alone():
 
 
 def test_a_loop_of_tf_keras_whose_length_is_tuned_is_a_loop():
-  """It was planned as if each call were one step, as it begins with one."""
+  """Once the loop was planned as a single step, because it begins with one."""
   model = tf_keras.Sequential([tf_keras.layers.Dense(1)])
   model.compile('sgd', 'mse', steps_per_execution='auto')
   found = single_steps.SingleSteps(model)
@@ -53,7 +53,7 @@ def test_steps_of_a_strategy_with_one_replica():
 
 
 def test_a_loop_that_stays_says_so_and_that_its_plan_does_not_apply():
-  """Once the line said that the plan had placed 334 ops."""
+  """Once the line said that the plan had placed the ops of the loop."""
   function = single_steps.LoopFunction(lambda: None, 'fit of "net"', False,
                                        None, lambda: False)
   decide = function.task(None)
@@ -67,7 +67,7 @@ def test_a_loop_that_stays_says_so_and_that_its_plan_does_not_apply():
 
 
 def _looping(step):
-  """Steps as Keras puts them into a loop."""
+  """A loop of steps, with the names of functions of Keras."""
 
   @tf.function(reduce_retracing=True)
   def one_step_on_data(data):
@@ -100,7 +100,7 @@ def test_steps_that_draw_from_streams_stay_in_their_loop(step, can_leave):
   iterator = iter(tf.data.Dataset.from_tensor_slices([1., 2.]))
   function = _looping(step)
   assert single_steps.can_leave_loop(function, iterator) == can_leave
-  assert float(next(iterator)) == 1.  # Nothing was taken.
+  assert float(next(iterator)) == 1.  # The iterator still has its first batch.
 
 
 def test_what_is_no_loop_of_keras_is_not_left():
@@ -109,7 +109,7 @@ def test_what_is_no_loop_of_keras_is_not_left():
 
 
 def test_a_step_that_was_looked_at_in_its_loop_is_not_traced_again():
-  """A call of the loop was begun and cancelled for it, past Grappler."""
+  """Once a call of the loop was begun and cancelled to trace the step."""
   traces = []
 
   def step(x):
@@ -128,7 +128,7 @@ def _static_size(x):
 
 
 def test_a_single_step_knows_the_shape_that_its_loop_knows():
-  """It ran an earlier trace for batches of its size, so losses changed."""
+  """Once a step ran the trace of a fixed batch size, so losses changed."""
   data, steps = tf.data.Dataset.range(8), _steps()
   function = _looping(_static_size)
   for drop_remainder, size in ((True, 2), (False, -1), (True, 2)):
@@ -138,7 +138,7 @@ def test_a_single_step_knows_the_shape_that_its_loop_knows():
 
 
 def test_steps_run_without_the_method_that_knows_the_trace(monkeypatch):
-  """A fit would end if TensorFlow removes the private method."""
+  """TensorFlow may remove the private method."""
   data = iter(tf.data.Dataset.range(4))
   function = _looping(tf.square)
   function(iter([tf.constant(3), tf.constant(3)]))
@@ -163,7 +163,7 @@ def test_single_steps_run_op_by_op_if_the_user_wants_it():
 
 
 def test_what_is_missing_in_a_batch_is_none():
-  """A step whose batch has no weights, say, gets None from Keras."""
+  """For example, Keras passes None for sample weights that are missing."""
   empty = tf.experimental.Optional.empty(tf.TensorSpec([2]))
   data = tf.data.Dataset.from_tensors((1., empty))
   (_, missing), = single_steps.batches(iter(data))

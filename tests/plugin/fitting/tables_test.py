@@ -1,4 +1,4 @@
-"""When the option has tables made in parts; training is in `e2e`."""
+"""Choice of the tables that are made in parts; `e2e` tests training."""
 
 import dataclasses
 
@@ -50,7 +50,7 @@ def test_a_table_that_is_named_is_split_wherever_it_fits(monkeypatch, lines):
 
 
 def test_the_line_has_the_number_of_parts_that_are_made(monkeypatch, lines):
-  """A line announced 500 parts of a table with 101 rows."""
+  """Once a line announced 500 parts of a table with 101 rows."""
   settings = settings_lib.from_option({'split_tables': {'words': 500}})
   monkeypatch.setattr(tables.switch, 'settings', lambda: settings)
   assert tables.parts('words', (101, 8), 4, '', made_for=lambda _: 101) == 500
@@ -69,7 +69,7 @@ def test_a_line_says_why_a_table_stays_whole(option, monkeypatch, lines):
 @pytest.mark.parametrize('tables_option', ['auto', {'words': 4}])
 def test_a_table_stays_whole_if_the_option_only_reports(tables_option,
                                                         monkeypatch, lines):
-  """The program got four variables in place of one."""
+  """Once the table was made in four parts."""
   option = {'mode': 'report', 'split_tables': tables_option}
   assert _parts(monkeypatch, option, (_NEEDS - 1, _NEEDS // 2)) == 1
   assert len(lines) == 1 and "stays whole: 'mode': 'report'" in lines[0]
@@ -110,7 +110,7 @@ def _plan_of_ops(tmp_path, *variables):
 
 def test_a_table_that_a_plan_of_ops_has_whole_stays_whole_with_a_line(
     monkeypatch, lines, tmp_path):
-  """A table without slots was cut as if it had Adam's, against the plan."""
+  """Once the table was in parts, with room for slots, against the plan."""
   option = _plan_of_ops(tmp_path, '', 'net/words/embeddings')
   rooms = (_NEEDS - 1, _NEEDS // 2)
   assert _parts(monkeypatch, option, rooms) == 1
@@ -127,7 +127,7 @@ def test_a_table_is_in_the_parts_of_a_plan_of_ops(monkeypatch, lines, tmp_path):
 
 def test_a_numbered_layer_of_a_plan_is_another_layer(monkeypatch, lines,
                                                      tmp_path):
-  """The table of "words" got the parts of "words_1"."""
+  """Once the table of "words" got the parts of "words_1"."""
   option = _plan_of_ops(tmp_path,
                         *(f'net/words_1/embeddings_part_{i}' for i in range(2)))
   assert _parts(monkeypatch, option, (10**12, 10**12)) < 2
@@ -136,7 +136,7 @@ def test_a_numbered_layer_of_a_plan_is_another_layer(monkeypatch, lines,
 
 
 def test_a_name_that_no_table_has_is_told(monkeypatch, lines):
-  """Once a misspelt name in a program was passed over without a word."""
+  """Once a misspelt name in a program was silently ignored."""
   warned = []
   monkeypatch.setattr(tables.notices, 'warn_once', warned.append)
   monkeypatch.setattr(tables, '_seen', set())

@@ -1,4 +1,4 @@
-"""What a train function says of itself; what it does is in `e2e`."""
+"""Lines and states of a train function; `e2e` tests its steps."""
 
 import dataclasses
 import types
@@ -21,7 +21,7 @@ _PLACED = outcome_lib.Outcome(('CPU:1',), 'step: 1 ops placed')
 
 
 class _Model:
-  """All that a train function asks a model for."""
+  """The attributes of a model that a train function reads."""
 
   def __init__(self, name='model', steps_per_execution=1):
     self.name = name
@@ -43,7 +43,7 @@ def _function():
 
 
 def _measured(function, before_s, placed_s):
-  """The function at the end of its guard."""
+  """Brings a function to the end of its guard."""
   function._settings = settings_lib.Settings()
   plan = function._course.plan = plan_lib.FitPlan({'a': 'CPU:1'}, (), _PLACED)
   function._compare(plan)
@@ -66,7 +66,7 @@ def test_the_faster_way_is_kept(function, said, before_s, placed_s, stays):
 
 
 def _batches(size):
-  """An iterator that does not know the size of its batches, as those of Keras.
+  """An iterator that does not know the size of its batches, like Keras' own.
 
   Args:
     size: Size that Keras has announced for the batches.
@@ -78,7 +78,7 @@ def _batches(size):
 
 
 def test_steps_of_different_batches_are_not_compared(compiled):
-  """The guard compared steps of 8 examples with placed steps of 4096."""
+  """Once steps of 8 examples were compared with placed steps of 4096."""
   compiled._compare(compiled._course.plan)
   for size in [8] * 7 + [3]:  # The last batch of an epoch is not timed.
     compiled._step(_batches(size))
@@ -122,7 +122,7 @@ def _movable(variable, name):
 
 def test_variables_of_a_placed_model_stay_for_others_and_this_is_told(
     monkeypatch):
-  """They stayed without a word."""
+  """Once no line said that the variables stay."""
   lines = []
   monkeypatch.setattr(variable_moves.notices, 'say_once', lines.append)
   variable, first = tf.Variable(0.), _Model('first')
@@ -162,7 +162,7 @@ def test_a_model_that_goes_back_keeps_no_variables(function, said, before_s,
 
 
 def test_each_option_has_a_plan_of_its_own(function):
-  """Once the first one was forgotten for the second, and never made again."""
+  """Once a second option dropped the plan of the first, for good."""
   first, second = settings_lib.Settings(), settings_lib.Settings(seed=1)
   function._switch(first)
   plan = plan_lib.FitPlan({}, (), outcome_lib.Outcome(None, 'no gain'))
@@ -176,7 +176,7 @@ def test_each_option_has_a_plan_of_its_own(function):
 
 @pytest.fixture(name='compiled')
 def _compiled():
-  """Of a model that Keras has compiled by XLA."""
+  """The train function of a model that Keras has compiled by XLA."""
   steps = single_steps.SingleSteps(_Model())
   function = train_function.TrainFunction(lambda step: ('xla', step),
                                           'fit of "model"', False, steps,
@@ -187,7 +187,7 @@ def _compiled():
 
 
 def _time(function, *several_s):
-  """What each of the ways ran, which took so long; the first is the first."""
+  """Runs a step per way, and sets its time; returns 'xla' or 'tf' per way."""
   ran = []
   for seconds in several_s:
     ran.append(function._step('batch')[0])
@@ -214,7 +214,7 @@ def test_the_step_with_xla_is_what_others_have_to_beat(compiled, said, xla_s,
 
 
 def test_a_pin_holds_without_a_comparison(compiled):
-  """The guard went back to steps in which an op was not at its pin."""
+  """Once the guard went back to steps in which an op was not on its pin."""
   outcome = dataclasses.replace(_PLACED, before_s=float('inf'))
   compiled._course.plan = plan_lib.FitPlan({'a': 'CPU:1'}, (), outcome)
   compiled._planning_step('batch')
@@ -241,7 +241,7 @@ def test_a_step_that_would_not_fit_is_placed_at_once(compiled, said, fitted,
 
 def test_steps_without_xla_stay_so_if_variables_cannot_move(
     compiled, said, monkeypatch):
-  """XLA compiled them in spite of 'xla': 'off'."""
+  """Once XLA compiled the steps in spite of 'xla': 'off'."""
 
   def refuse(moves):
     if list(moves):
@@ -258,7 +258,7 @@ def test_steps_without_xla_stay_so_if_variables_cannot_move(
 
 
 def test_what_the_user_has_relocated_does_not_move_back(function, monkeypatch):
-  """Switching the option off took the call of `relocate` back."""
+  """Once switching the option off moved these variables back."""
   moved = []
   monkeypatch.setattr(train_function.variable_moves, 'move', moved.extend)
   variables = [
@@ -274,7 +274,7 @@ def test_what_the_user_has_relocated_does_not_move_back(function, monkeypatch):
 @pytest.mark.parametrize('is_on_its_way_back', [False, True])
 def test_a_move_that_ctrl_c_stopped_is_finished_by_the_next_call(
     function, monkeypatch, is_on_its_way_back):
-  """Half of the variables stayed where they were for good."""
+  """Once half of the variables stayed where they were for good."""
   variables = [types.SimpleNamespace(device='CPU:0') for _ in range(2)]
   stops = []
 
@@ -309,7 +309,7 @@ def test_a_move_that_ctrl_c_stopped_is_finished_by_the_next_call(
 
 def test_devices_of_a_step_that_cannot_follow_are_recorded(
     function, monkeypatch):
-  """After `relocate` the callback printed the devices of the old plan."""
+  """Once the callback printed the plan although `relocate` had changed it."""
   monkeypatch.setattr(plan_lib, 'follow', lambda *unused: _PLACED)
   function._course.plan = plan_lib.FitPlan({'a': 'CPU:1'}, (), _PLACED)
   source = source_graph.SourceGraph('step', tf.compat.v1.GraphDef())
@@ -319,7 +319,7 @@ def test_devices_of_a_step_that_cannot_follow_are_recorded(
 
 @pytest.fixture(name='looped')
 def _looped():
-  """Of a model whose steps Keras puts into a loop."""
+  """The train function of a model whose steps Keras puts into a loop."""
   model = _Model(steps_per_execution=3)
   function = train_function.TrainFunction(lambda iterator: iterator,
                                           'fit of "model"', False,
@@ -330,7 +330,7 @@ def _looped():
 
 
 def test_steps_that_the_pass_never_sees_return_to_their_loop(looped):
-  """They ran one by one for good."""
+  """Once the steps ran one by one for good."""
   iterator = iter(tf.data.Dataset.range(4))
   looped._phase = phases.Phase.PLANNING
   assert looped._step(iterator) is not iterator
@@ -338,7 +338,7 @@ def test_steps_that_the_pass_never_sees_return_to_their_loop(looped):
 
 
 def test_a_method_of_one_step_says_that_fit_plans(looped, said):
-  """Its line blamed a small graph."""
+  """Once its line said that the graph is too small."""
   looped._phase = phases.Phase.LOOKING
   looped._step(iter([1]))
   looped._explain()
@@ -352,7 +352,7 @@ def test_a_kept_xla_runs_what_keras_made(compiled):
 
 
 def test_switched_off_between_two_ways_it_goes_on_where_it_was(compiled, said):
-  """Its line named XLA while steps without XLA were timed."""
+  """Once its line named XLA while steps without XLA were timed."""
   compiled._compare(compiled._course.plan)
   for seconds, is_placed in ((1., True), (2., False)):
     _time(compiled, seconds)

@@ -12,7 +12,7 @@ def _warned(monkeypatch):
 
 
 class _Stock:
-  """A model that Keras does not know, with Keras' functions."""
+  """A model that is no model of Keras but has the same functions."""
 
   name = 'odd'
   _jit_compile = False
@@ -31,7 +31,7 @@ class _Stock:
 @pytest.mark.parametrize('strategy', [None, 'no strategy'])
 def test_a_model_that_cannot_be_prepared_runs_as_keras_runs_it(
     warned, strategy):
-  """Once an error of ours, `int` of a variable, was an error of `fit`."""
+  """Once an error of the plugin ended `fit`."""
 
   class Model(_Stock):
     distribute_strategy = strategy
@@ -84,7 +84,7 @@ def test_in_a_context_keras_makes_its_own_function(warned):
 
 
 def test_a_timeout_of_the_program_ends_preparing(warned, monkeypatch):
-  """Training went on, and a warning called the timeout a failure of ours."""
+  """Once training went on, and a warning called it a failure of ours."""
 
   class Model(_Stock):
     pass

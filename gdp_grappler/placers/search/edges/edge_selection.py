@@ -100,10 +100,9 @@ def with_edges(
 
   Control edges enforce the priorities of a placement only in part. If edges for
   another order give a shorter step, the result has the priorities of that
-  order.
-  The result keeps its edges (`control_edges.attach`), so that later searches
-  for edges end at once. Computing control edges takes as long as pricing many
-  placements.
+  order. The result keeps its edges (`control_edges.attach`), so that later
+  searches for edges end at once. Computing control edges takes as long as
+  pricing many placements.
 
   Args:
     problem: A problem for which orders pay (`Problem.orders_pay`).

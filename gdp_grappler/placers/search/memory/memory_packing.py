@@ -1,4 +1,4 @@
-"""Packs groups into memories that are almost full.
+"""Packs groups into memories that the groups almost fill.
 
 In some problems, few placements fit. A repair that moves one part after the
 other (`memory_repair`) may not find these placements. For example, a memory has
@@ -116,8 +116,8 @@ class _Packer:
     order = np.argsort(-(sizes.permanent + sizes.temporary), kind='stable')
     self._items = order[:_MOST_ITEMS].tolist()
     self._others = order[_MOST_ITEMS:].tolist()
-    # Number of the kind of each memory. Memories are of one kind if they may
-    # have the same groups.
+    # Number of the kind of each memory. Memories are of one kind if the same
+    # groups may be in them.
     _, self._memory_kinds = np.unique(self._fastest >= 0, axis=1,
                                       return_inverse=True)
 

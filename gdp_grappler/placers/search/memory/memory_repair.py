@@ -27,10 +27,10 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search.memory import memory_estimate
 
-# Numbers of units that the groups are joined to. A repair is tried with each of
-# these numbers that is well below the number of groups.
+# Numbers of units into which the groups are joined. A repair is tried with each
+# of these numbers that is well below the number of groups.
 _UNITS = 60, 250, 1000
-# Groups of a problem up to which a repair is also tried with single groups.
+# Largest number of groups for which a repair is also tried with single groups.
 _MOST_PARTS = 3000
 # Rounds of moves; before each, the evaluator computes the peaks of memories.
 _ROUNDS = 8

@@ -205,9 +205,9 @@ class MoveDrawer {
         start);
   }
 
-  // Exchanges two sets of groups with one coordinate. The first set has the
-  // value of the start. The second set has the value of a random group on the
-  // target, if there is such a group.
+  // Two devices exchange their groups that have one of two values of a random
+  // coordinate. One is the value of the start. The other one is the value of a
+  // random group on the target, if there is such a group.
   void Trade(const Move& move, int32_t* row, MoveRandom* random) {
     const int32_t other = On(move.target, row, random);
     const Labels& axis = coordinate_sets_.Axis(random);

@@ -74,8 +74,8 @@ class MoveDescriber:
                 candidates: np.ndarray) -> np.ndarray:
     """float32 [K], numbers that rise with the estimated steps of placements.
 
-    An estimate takes much less time than a price (the *retimed* step of
-    `featurizer`). It knows neither memories nor another order of the ops.
+    An estimate (the *retimed* step of `featurizer`) takes much less time than a
+    price. It ignores memories, and ops keep the order of the incumbent's step.
 
     Args:
       incumbent: int [G], the placement whose simulated step gives the order.

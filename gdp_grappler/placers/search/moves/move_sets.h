@@ -20,8 +20,8 @@ struct GdpMoveLayout {
       num_scopes, num_axes;
   const int32_t* starts;        // [G + 1], where each group's edges begin
   const int32_t* neighbours;    // [E]
-  const double* eagerness;      // [E], probability that a set grows along it
-  const int32_t* order;         // [M], in the order in which they run
+  const double* eagerness;      // [E], probability that a set grows along edge
+  const int32_t* order;         // [M], in topological order
   const int32_t* units;         // [num_units, G], from 0
   const int32_t* scopes;        // [num_scopes, G], from 0
   const int32_t* axes;          // [num_axes, G], coordinates from 0

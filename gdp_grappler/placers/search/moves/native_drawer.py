@@ -25,7 +25,7 @@ class MoveLayout:
     scopes: int32 [S, G], the name scope of each group on S levels, from 0.
     axes: int32 [A, G], coordinates from 0.
     seconds: float64 [G, D], not negative.
-    allowed: bool [D, G], groups that a device may have.
+    allowed: bool [D, G], whether each device is legal for each group.
     accelerators: bool [D], devices that get work with preference.
   """
 

@@ -50,8 +50,10 @@ def test_what_fits_beats_what_is_faster():
 
 
 def _late():
-  """A device starts with what nobody waits for, unless an order says else."""
-  # 0 and 1 are on one device, 2 on the other waits for 1 alone.
+  """A problem in which an order of op 1 before op 0 may pay.
+
+  If ops 0 and 1 share a device, op 2 on another device waits for op 1.
+  """
   graph = graphs.make_graph([(1, 2, 8)], num_ops=4)
   return problems.make(graph, _CLUSTER, [[9., 4., 4.]] * 4)
 
@@ -172,7 +174,7 @@ def test_without_edges_priorities_stay(problem):
 
 
 def test_a_placement_keeps_its_edges(problem, monkeypatch):
-  """Callers of the search looked for the same edges again."""
+  """Callers of the search once searched for the same edges again."""
   ordered = [
       edge_selection.with_edges(problem, placement)[1]
       for placement in _placements(problem, 6)

@@ -3,7 +3,7 @@ from helpers import graphs
 
 
 def test_the_share_that_is_alive():
-  # A chain needs two of its tensors at a time.
+  # Two tensors of a chain are alive at the same time.
   graph = graphs.chain(5, 100, param_bytes=[7, 0, 0, 0, 0])
   assert memory_estimate.alive_share(graph) == .5
   assert memory_estimate.alive_share(graphs.make_graph(num_ops=3)) == 1
@@ -17,7 +17,7 @@ def test_what_is_handed_on_takes_no_memory_and_keeps_that_of_its_input():
       edges, param_bytes=[100, 0, 0, 0, 0],
       op_types=['VarHandleOp', 'ReadVariableOp', *['MatMul'] * 3])
   assert memory_estimate.group_bytes(graph, 1.).tolist() == [100, 0, 40, 40, 0]
-  # `Identity` keeps the 100 bytes of op 0 until op 3 is done with them.
+  # `Identity` keeps the 100 bytes of op 0 until the end of op 3.
   kept = graphs.make_graph([(0, 1, 100), (1, 3, 100), (0, 2, 100), (2, 3, 50)],
                            op_types=['MatMul', 'Identity', 'MatMul', 'MatMul'])
   assert memory_estimate.alive_share(kept) == 1.
@@ -25,7 +25,7 @@ def test_what_is_handed_on_takes_no_memory_and_keeps_that_of_its_input():
 
 
 def test_a_constant_holds_all_its_bytes():
-  """Only a share of a constant counted, although it is never freed."""
+  """Only a share of a constant once counted, but a step frees no constant."""
   graph = graphs.chain(5, 100, op_types=['Const', *['MatMul'] * 4])
   assert memory_estimate.group_bytes(graph, 0.).tolist() == [100, 0, 0, 0, 0]
   assert memory_estimate.group_bytes(graph, .5).tolist() == [100, 50, 50, 50, 0]

@@ -28,7 +28,8 @@ def _fits(problem, row):
 
 
 def test_three_in_each_where_no_two_may_change_places():
-  # 6 + 3 + 1, 5 + 5, 4 + 4 + 2: the largest first would leave 2 over.
+  # The groups fill all memories, such as by 6 + 3 + 1, 5 + 5 and 4 + 4 + 2. If
+  # each group went to the memory with the most room, 2 would find no room.
   problem = _problem([6, 5, 5, 4, 4, 3, 2, 1], [10, 10, 10])
   rows = memory_packing.packed(problem)
   assert any(_fits(problem, row) for row in rows)
@@ -55,7 +56,7 @@ def test_all_memories_get_the_same_share_where_that_is_possible():
 
 
 def test_what_passes_needs_room_once_in_each_memory():
-  # Two tensors of 40 that are never there at once: one memory has room.
+  # Two tensors of 40 are not alive at the same time, so one memory has room.
   problem = _problem([20, 20, 30, 30], [140, 5], [(0, 1, 40), (1, 2, 0),
                                                   (2, 3, 40)])
   assert any(_fits(problem, row) for row in memory_packing.packed(problem))
@@ -91,9 +92,10 @@ def test_a_search_that_finds_nothing_goes_on_from_what_was_packed():
 _PACKING = 'm_topo', 'm_etf', 'm_sct', 'heft', 'metis', 'structured'
 
 
-# Few heavy variables in memories of which a known placement fills 85 to 95 %.
+# Problems with few heavy variables. A known placement fills 85 to 95 % of the
+# memories.
 @pytest.mark.parametrize('seed', [1787, 2540, 3111, 3123, 3995, 4061, 4168])
 def test_all_that_was_planted_fits(seed):
-  # `best_of` calls these placers, so it runs for one seed only.
+  # `best_of` calls these placers, so one seed is enough for `best_of`.
   placers = (*_PACKING, 'best_of') if seed == 1787 else _PACKING
   assert not runs.examine(seed, placers).broken

@@ -18,7 +18,7 @@ def _fitted(problem, devices):
 
 
 def test_what_costs_least_per_byte_leaves_for_where_there_is_room():
-  # Of two that are large enough, op 1 has no tensor that would travel.
+  # Ops 0 and 1 are large enough, and only op 1 needs no transfer.
   graph = graphs.make_graph([(0, 2, 10)], 3, param_bytes=[60, 60, 10])
   problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=100),
                           [[9, 1, 1]] * 3)
@@ -66,7 +66,8 @@ def test_nothing_is_repaired_if_the_configuration_says_so(monkeypatch):
 
 
 def test_one_memory_of_several_devices():
-  # The first GPU shares its memory with the host: what is there does not help.
+  # The first GPU shares its memory with the host. So moves to the host do not
+  # help.
   graph = graphs.make_graph(num_ops=3, param_bytes=60)
   cluster = clusters.make_cluster(2, memory_bytes=130,
                                   memory=['shared', 'shared', 'own'])
@@ -75,7 +76,7 @@ def test_one_memory_of_several_devices():
 
 
 def test_repairs_end_with_the_time():
-  """Those of METIS took four seconds of a budget of a quarter."""
+  """Repairs for METIS once took 4 s of a budget of .25 s."""
   case = tight_memory.case(
       sorted(tight_memory.NETWORKS)[0], 4, .95, True, clusters.FixedCosts)
   problem = problems.make(case.graph, case.cluster, case.seconds)
@@ -84,7 +85,7 @@ def test_repairs_end_with_the_time():
   repair._repair_round = lambda *given: rounds.append(given) or stock(*given)
   together = np.ones((3, case.graph.num_groups), np.int32)
   repair.fitted(together, deadlines.within(0.))
-  assert len(rounds) == 1  # One in any case.
+  assert len(rounds) == 1  # The first repair always begins.
   repair.fitted(together)
   assert len(rounds) > 10
 
@@ -98,6 +99,6 @@ def test_networks_fit_as_the_planted_placement_does(network, training):
   rows = _fitted(problem, together)
   prices = problem.evaluator.price_groups(case.graph, rows)
   assert prices.valid.any()
-  # Without the host, which takes many times as long.
+  # The best placement hardly uses the host, which is many times slower.
   best = rows[prices.best()]
   assert np.isin(best, case.cluster.accelerators).mean() > .9

@@ -4,7 +4,7 @@ from gdp_grappler.placers.search.moves import gain_learning
 
 
 def _moves(count, seed):
-  """Inputs [count, 6], of which the second decides who gains."""
+  """Inputs [count, 6] and gains [count], which the second input decides."""
   inputs = np.random.default_rng(seed).normal(size=(count, 6))
   return inputs.astype(np.float32), inputs[:, 1] > 0
 

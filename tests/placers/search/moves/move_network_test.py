@@ -1,4 +1,4 @@
-"""Weights as they are on disk, and as they are not."""
+"""Predictions of the move network, and good and damaged files of weights."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _network(names: tuple[str, ...] = ('a', 'b'),
 def test_two_outputs_of_one_hidden_layer():
   network = move_network.MoveNetwork(('a',), [1.], [2.], [[1., -1.]], [0., 0.],
                                      [[1., 10.], [1., 20.]], [.5, 0.])
-  # Standardized 1, -1 and, since it is far off, 5.
+  # The standardized inputs are 1, -1 and 5, the largest value.
   logits, gains = network.predict(np.array([[3.], [-1.], [99.]], np.float32))
   assert logits.tolist() == [1.5, 1.5, 5.5]
   assert gains.tolist() == [10., 20., 50.]
@@ -66,7 +66,7 @@ def test_other_features_are_refused(tmp_path):
 
 
 def _written(path, **changes):
-  """A file as `save` makes it, but for some entries."""
+  """Writes a file like `save`, but with some other entries."""
   move_network.save(path, _network())
   with np.load(path) as archive:
     arrays = {**archive, **changes}

@@ -18,7 +18,7 @@ _NAMES = schema.names(move_scoring.KINDS)
 
 def _network(feature: str, weight: float,
              names: tuple[str, ...] = _NAMES) -> move_network.MoveNetwork:
-  """Its logit is a multiple of one feature, if that is positive."""
+  """A network whose logit is a multiple of one feature, if positive."""
   count = len(names)
   hidden = np.zeros((count, 1))
   hidden[names.index(feature)] = 1
@@ -100,7 +100,7 @@ def _by_chance(describer):
 
 
 def _singles():
-  """A chain's describer, a placement, and four moves of a group each."""
+  """A describer of a chain, a placement, and four moves of one group each."""
   here = np.ones(6, np.int32)
   rows = np.repeat(here[None], 4, axis=0)
   rows[np.arange(4), np.arange(4)] = 2

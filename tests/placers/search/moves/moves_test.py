@@ -27,7 +27,7 @@ def _drawn(kind, graph, devices, count=200):
 
 
 def _moved(kind, graph, devices):
-  """The distinct sets of groups that moves took away."""
+  """The different sets of groups that moves move."""
   return {
       tuple(np.flatnonzero(row != devices).tolist())
       for row in _drawn(kind, graph, devices)
@@ -47,7 +47,7 @@ def test_only_what_is_wanted_has_a_share():
   assert dict(zip(drawer.kinds, drawer.shares)) == {
       **dict.fromkeys(drawer.kinds, 0), 'group': .5, 'unit': .5
   }
-  # Where nothing else is wanted, coordinate sets stand for whatever there is.
+  # If only coordinate sets are wanted and there are none, others are drawn.
   alone = moves.Moves(problem, ('coordinate_set', 'coordinate_set_swap')).shares
   assert sorted(alone)[-3:] == [0, .5, .5]
 
@@ -99,7 +99,7 @@ def test_moves_drawn_in_one_go_are_legal_and_further_ones_are_wanted():
   counts = np.bincount((rows != 0).sum(axis=1), minlength=4)
   assert counts[1] > counts[2] > counts[3] > 0
   assert rows.dtype == np.int32 and rows.max() == 2
-  # By the usual shares, some further moves are of more than one group.
+  # With the usual shares, some added moves are of more than one group.
   assert (drawer.draw_each(kinds, devices, rng, .5) != 0).sum(axis=1).max() > 4
 
 
@@ -110,7 +110,7 @@ def test_a_group_goes_alone_and_goes_anywhere():
 
 
 def test_a_ball_is_connected_and_sees_no_devices_but_one():
-  # Two chains of 8; the ball never leaves the one it began in.
+  # A ball never leaves the one of two chains in which it begins.
   graph = graphs.make_graph([(i, i + 1, 8) for i in (*range(7), *range(8, 15))])
   for group in _moved('ball', graph, [0] * 16):
     assert max(group) < 8 or min(group) >= 8
@@ -165,7 +165,7 @@ def test_a_scope_takes_its_gradients_along():
 
 
 def _labels(*names):
-  """Of scopes at each depth."""
+  """Labels of the scopes at each depth."""
   graph = graphs.make_graph([(i, i + 1, 8) for i in range(len(names) - 1)],
                             names=names)
   return moves.Moves(problems.make(graph))._scopes()
@@ -175,7 +175,7 @@ def test_scopes_are_labelled_in_the_order_of_their_names():
   short, long = _labels('b/x/op', 'a/y/op', 'op', 'gradients/b/w/op',
                         'a-1/x/op')
   assert short.tolist() == [3, 1, 0, 3, 2]
-  # A dash comes before a slash, a letter after it.
+  # In the order of names, a dash comes before a slash, and a letter after it.
   assert long.tolist() == [4, 2, 0, 3, 1]
 
 
@@ -199,7 +199,7 @@ def test_scopes_are_those_of_names_cut_at_each_depth():
 
 
 def _pairs():
-  """A hundred pairs of ops, each with nobody else to send to."""
+  """A hundred pairs of ops without edges between pairs."""
   return graphs.make_graph([(2 * i, 2 * i + 1, 999) for i in range(100)],
                            flops=1e9)
 

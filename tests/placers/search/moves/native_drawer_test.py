@@ -1,4 +1,4 @@
-"""What C++ draws, and how often, is what the naive rules draw."""
+"""C++ draws the same moves as naive rules in Python, equally often."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ _KINDS = moves.Moves.kinds
 _EVENLY = np.full(len(_KINDS), 1 / len(_KINDS))
 _SUMS = _EVENLY.cumsum()
 _DRAWS = 2500
-# The naive rules are slow: C++ draws more often, for a test of equal power.
+# Draws of C++ for each draw of the naive rules, which are slow. More draws make
+# the test sharper.
 _NATIVE_DRAWS = 8
 
 
 def _layout(seed, groups=9, devices=4, structured=True, sets=True):
-  """Any graph; the first group and others may be on one device alone."""
+  """A random layout. The first group and some others have only one device."""
   rng = np.random.default_rng(seed)
   ends = np.array([(a, b) for a in range(groups) for b in range(groups)
                    if a != b and rng.random() < .25]).reshape(-1, 2)
@@ -48,7 +49,7 @@ def _layout(seed, groups=9, devices=4, structured=True, sets=True):
 
 
 def _placed(layout, seed):
-  """int [G], legal."""
+  """int [G], a random legal placement."""
   rng = np.random.default_rng(seed)
   odds = rng.random(layout.allowed.shape)
   return np.where(layout.allowed, odds, -1).argmax(axis=0)
@@ -65,15 +66,15 @@ def _drawn(layout, kind, devices, count=_NATIVE_DRAWS * _DRAWS, seed=0,
 
 
 def _assert_alike(found, expected):
-  """Both are samples, int [N, G], of one distribution: a test by chi-square."""
-  # Rows as strings of bytes: tuples take as long as the draws.
+  """Tests by chi-square that samples int [N, G] have one distribution."""
+  # Rows become strings of bytes, because tuples take as long as the draws.
   width = found.shape[1]
   first, second = (collections.Counter(
       np.ascontiguousarray(rows, np.int8).view(f'S{width}').ravel().tolist())
                    for rows in (found, expected))
   pairs = [(first[key], second[key]) for key in first | second]
   share = len(expected) / (len(found) + len(expected))
-  # Rare ones are as many together.
+  # Rare rows are counted together.
   common = [pair for pair in pairs if sum(pair) * share >= 10]
   rare = np.array([pair for pair in pairs if sum(pair) * share < 10] or
                   [(0, 0)])
@@ -86,7 +87,10 @@ def _assert_alike(found, expected):
 
 
 def _line():
-  """One coordinate, and two devices: nothing hides how sets are cut out."""
+  """A layout of one coordinate and two devices.
+
+  Moves then show exactly which groups a set has.
+  """
   return dataclasses.replace(_layout(3, 8, 2,
                                      structured=False), order=np.arange(8),
                              axes=np.arange(8)[None], allowed=np.ones((2, 8)))
@@ -97,7 +101,7 @@ _LAYOUTS = {
     'larger': _layout(3, groups=14, devices=3),
     'bare': _layout(3, structured=False, sets=False),
 }
-# A line has coordinates alone, so only moves of their sets are drawn on it.
+# A line has only a coordinate, so only moves of coordinate sets are drawn.
 _CASES = [
     pytest.param(kind, layout, _DRAWS, id=f'{name}-{kind}')
     for name, layout in _LAYOUTS.items() for kind in _KINDS
@@ -180,7 +184,7 @@ def test_a_seed_draws_the_same_on_every_machine():
   rows = _drawn(layout, 'group', np.zeros(9, int), 6, 123)
   other = _drawn(layout, 'group', np.zeros(9, int), 6, 124)
   assert (rows != other).any()
-  # What a plain program of the published generator gives.
+  # A simple program of the published generator gives these numbers.
   assert [(int(row.argmax()), int(row.max())) for row in rows
          ] == [(1, 1), (3, 1), (6, 2), (0, 2), (2, 2), (2, 1)]
 

@@ -16,7 +16,7 @@ def test_sizes_range_from_one_to_most_every_order_of_magnitude_alike():
   rng = np.random.default_rng(0)
   drawn = [neighbourhood.random_size(30, rng) for _ in range(2000)]
   assert min(drawn) == 1 and max(drawn) == 30
-  assert 3 <= np.median(drawn) <= 8  # Near the root of 30.
+  assert 3 <= np.median(drawn) <= 8  # The median is about the root of 30.
 
 
 @pytest.mark.parametrize('size, expected', [(1, [2]), (3, [2, 3, 4]),

@@ -1,4 +1,4 @@
-"""What the shipped network knows of graphs that it has not seen."""
+"""Predictions of the shipped network on graphs that it has not learned."""
 
 import numpy as np
 import pytest
@@ -20,12 +20,12 @@ _PRICED = 1500
 ])
 def test_it_tells_moves_that_gain_on_families_it_has_never_seen(
     workload, cluster, auc):
-  """Half of 1 is chance."""
+  """An AUC of .5 is chance."""
   graph = graph_def_io.read(registry.source(workload))
   step = step_lib.Step(graph, presets.preset(cluster))
   log = searches.of_step(step, _PRICED, seed=3)
   found = quality.of_network(shipped_moves.network(), log)
-  # Most moves lead nowhere, or this were too easy.
+  # Most moves do not gain. Otherwise the test would be too easy.
   assert found.base_rate < .2
   assert found.auc > auc
 
