@@ -62,7 +62,7 @@ fidelity: $(VENV)/installed  ## price and measure placements: the simulator's er
 
 pretrain: $(VENV)/installed  ## train the move network that ships; a quarter of an hour, can be resumed
 	$(BIN)/gdp_pretrain --model_dir=build/pretrain --config=full $(PRETRAIN_ARGS)
-	cp build/pretrain/weights.npz gdp_grappler/placers/search/moves/shipped_moves.npz
+	cp build/pretrain/policy/weights.npz gdp_grappler/placers/search/moves/shipped_moves.npz
 
 pretrain_policy: $(VENV)/installed  ## train the policy that ships; half an hour, can be resumed
 	$(BIN)/gdp_pretrain --network=placer --model_dir=build/placer --config=full $(PRETRAIN_ARGS)

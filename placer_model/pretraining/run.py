@@ -6,7 +6,7 @@ earlier rounds. All that a round depends on is in the folder, or follows from
 the seed and the round's number. So a resumed run gives the same result as an
 uninterrupted one.
 
-The folder has `weights.npz` (`move_network`), `state.npz` (for resuming),
+The folder has `policy/` (`move_folder`), `state.npz` (for resuming),
 `curves.json` (a line per round) and `logs/`.
 """
 
@@ -20,6 +20,7 @@ import io
 import json
 import os
 import pathlib
+import shlex
 import time
 from typing import Any, Callable, Mapping
 
@@ -31,6 +32,7 @@ from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.features.moves import schema
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import move_scoring
 from gdp_grappler.processes import jobs as jobs_lib
@@ -128,10 +130,13 @@ def _pretrain(options: PretrainOptions, held_out: Mapping[str, step_lib.Step],
 
 def next_steps(model_dir: pathlib.Path) -> str:
   """Returns a text on what to do with the result of a run."""
+  policy = model_dir / 'policy'
+  if not policy.exists():
+    return f'Next: {run_folder.SAME_COMMAND} with more time makes {policy}.'
   return (f'Next: see {model_dir / "curves.json"} for how well moves are '
-          f'foretold; {run_folder.SAME_COMMAND} and with more --rounds goes '
-          'on. The default placer uses the weights of its package, which `make '
-          'pretrain` makes anew in a checkout.')
+          'foretold; place graphs with `gdp place GRAPH --policy='
+          f'{shlex.quote(str(policy))}`; {run_folder.SAME_COMMAND} and with '
+          'more --rounds goes on.')
 
 
 class _Run:
@@ -221,7 +226,11 @@ class _Run:
   def _save(self) -> None:
     """Saves the round; writes the state last, because it marks the end."""
     assert self._network is not None
-    move_network.save(self._dir / 'weights.npz', self._network)
+    move_folder.save(
+        self._dir / 'policy', self._network, {
+            'trained_by': 'gdp_pretrain', 'seed': self._options.seed,
+            'rounds': len(self.curve)
+        })
     files.write_atomically(self._dir / 'curves.json',
                            json.dumps(self.curve, indent=1) + '\n')
     arrays: dict[str, Any] = {
@@ -262,8 +271,7 @@ def restart(model_dir: pathlib.Path) -> None:
     own = 'key' in array_files.read(model_dir / 'state.npz')
   except (OSError, ValueError):
     own = False
-  run_folder.remove_own(model_dir, ('weights.npz', 'state.npz', 'curves.json'),
-                        own)
+  run_folder.remove_own(model_dir, ('policy', 'state.npz', 'curves.json'), own)
   _remove_logs(model_dir / 'logs')
   _remove_logs(model_dir / 'held_out')
 

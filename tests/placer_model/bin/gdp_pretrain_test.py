@@ -60,7 +60,7 @@ def test_the_placer_network_learns_and_is_exported(run, tmp_path):
 
 
 def test_a_command_that_cannot_be_obeyed_discards_nothing(tmp_path):
-  learned = tmp_path / 'weights.npz'
+  learned = tmp_path / 'curves.json'
   learned.write_bytes(b'')
   done = _run(f'--model_dir={tmp_path}', '--restart', '--held_out=rnnlm-2')
   assert done.returncode == 2 and 'names no cluster' in done.stderr

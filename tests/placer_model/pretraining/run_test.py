@@ -11,8 +11,8 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.placers import step as step_lib
-from gdp_grappler.placers.search.moves import move_network
-from gdp_grappler.placers.search.moves import move_scoring
+from gdp_grappler.placers.policy import move_folder
+from gdp_grappler.placers.policy import named_policy
 from gdp_grappler.processes import local_team
 from gdp_grappler.workloads.synthetic import synthetic
 from helpers import clusters
@@ -38,7 +38,7 @@ def _pretrained(folder: pathlib.Path, rounds: int | None = None, seed: int = 0,
 
 
 def _weights(folder: pathlib.Path) -> str:
-  return move_network.load(folder / 'weights.npz', move_scoring.KINDS).digest
+  return move_folder.load(folder / 'policy').digest
 
 
 @pytest.fixture(name='parts', scope='module')
@@ -86,6 +86,18 @@ def test_each_round_is_told(parts):
   assert 0 <= test['auc'] <= 1 and test['moves'] > 30
 
 
+def test_placers_take_the_network(parts, tmp_path):
+  """The weights of a run could not be given to --policy."""
+  folder = _copy(parts, 1, tmp_path)
+  network = named_policy.read(str(folder / 'policy'))
+  assert network is not None and network.digest == _weights(folder)
+  assert f"--policy={folder / 'policy'}" in run_lib.next_steps(folder)
+
+
+def test_without_a_round_there_is_no_network_yet(tmp_path):
+  assert '--policy' not in run_lib.next_steps(tmp_path)
+
+
 def test_another_seed_is_another_run(parts, tmp_path):
   folder = _copy(parts, 1, tmp_path)
   with pytest.raises(errors.GdpError, match='another seed'):
@@ -95,14 +107,14 @@ def test_another_seed_is_another_run(parts, tmp_path):
 
 
 @pytest.mark.parametrize('state', [None, b'', b'no archive'])
-def test_weights_of_another_program_stay(tmp_path, state):
-  """--restart removed a `weights.npz` that no run had written."""
-  (tmp_path / 'weights.npz').touch()
+def test_files_of_another_program_stay(tmp_path, state):
+  """--restart removed a `curves.json` that no run had written."""
+  (tmp_path / 'curves.json').touch()
   if state is not None:
     (tmp_path / 'state.npz').write_bytes(state)
-  with pytest.raises(errors.GdpError, match='would remove weights.npz'):
+  with pytest.raises(errors.GdpError, match='would remove .*curves.json'):
     run_lib.restart(tmp_path)
-  assert (tmp_path / 'weights.npz').exists()
+  assert (tmp_path / 'curves.json').exists()
 
 
 def test_files_of_the_user_in_folders_of_a_run_stay(tmp_path):
@@ -170,5 +182,5 @@ def test_configs_have_names():
 
 
 def test_every_network_is_of_finite_numbers(parts):
-  network = move_network.load(parts[0] / '2/weights.npz')
+  network = move_folder.load(parts[0] / '2/policy')
   assert np.isfinite(network.hidden_weights).all()
