@@ -16,7 +16,7 @@ from gdp_grappler import progress as progress_lib
 from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import bounds
-from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.graph.structure import coordinates
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
@@ -27,8 +27,8 @@ from gdp_grappler.placers.policy import named_policy
 from gdp_grappler.placers.search import coarse_problem
 from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import priced_placements
-from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
+from gdp_grappler.placers.search import search_time
 from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import moves as moves_lib
@@ -54,6 +54,13 @@ _BEFORE_MOVES_IN_ORDER = 'structured', 'metis'
 # Anchors that do not run after `gdp_policy`, which makes similar placements,
 # unless a fast placement exceeds a memory.
 _LIKE_MOVES = 'm_sct', 'm_etf', 'heft'
+# The anchor among these that runs nevertheless if no single device has room for
+# the graph. In tight memory its placements are often better starts.
+_SCHEDULER = 'm_etf'
+# A placer that makes one schedule of this anchor, in much less time. It runs
+# before all anchors if the graph shows no layers, because little time may be
+# left for anchors. If there are layers, `structured` has better starts.
+_QUICK_SCHEDULER = 'm_etf_published'
 # Further anchors that do not run after `gdp_policy` if there is a coarse graph.
 # The search of the coarse graph finds placements as good as theirs.
 _LIKE_COARSE = ('metis',)
@@ -66,9 +73,10 @@ class DefaultPlacer:
   """Simulated annealing from placements of cheap placers and of networks.
 
   The price of the result is never higher than that of the best start. The time
-  of the search is limited by the time that it can save (`_worth_s`). The
-  policy takes part if the search may take more seconds than a limit. This limit
-  is low if the user named the policy or if the policy is loaded already.
+  of the search is limited by the time that it can save
+  (`search_time.worth_s`). The policy takes part if the search may take more
+  seconds than a limit. This limit is low if the user named the policy or if the
+  policy is loaded already.
   """
 
   def __init__(self, policy: str | None = None,
@@ -118,7 +126,8 @@ class DefaultPlacer:
     """
     if not problem.graph.num_ops:
       return (placement_lib.of_nothing(problem.cluster),)
-    deadline = deadlines.without_loading(_budget_s(problem), problem.clock)
+    deadline = deadlines.without_loading(search_time.budget_s(problem),
+                                         problem.clock)
     rng = np.random.default_rng(problem.seed)
     priced = priced_placements.PricedPlacements(problem.graph,
                                                 problem.evaluator)
@@ -126,21 +135,24 @@ class DefaultPlacer:
         priced,
         one_device.of_each_kind(problem.cluster, problem.allowed,
                                 problem.op_seconds), ONE_DEVICE, deadline.clock)
+    tight = not priced.fits
+    self._add_schedule(problem, priced)
     # Blocks are priced after the anchors, which are more likely to be fast.
     blocks = annealing_placer.blocks(problem, rng)
     bound_s = bounds.lower_bound(problem.graph, problem.cluster,
                                  problem.op_seconds).seconds
     moves = moves_lib.Moves(problem)
-    worth_s = _worth_s(problem, priced.prices, bound_s)
+    worth_s = search_time.worth_s(problem, priced.prices, bound_s)
     if self._asks_policy(problem, worth_s):
       learned.load_ahead(self._policy)
-    coarse = multilevel.coarsened(problem, _coarse_s(problem, worth_s,
-                                                     deadline))
-    self._ask(problem, priced, bound_s, deadline, coarse is not None, moves)
+    coarse = multilevel.coarsened(
+        problem, search_time.coarse_s(problem, worth_s, deadline))
+    self._ask(problem, priced, bound_s, deadline, coarse is not None, moves,
+              tight)
     if _has_time(deadline, each_s * len(blocks)) or not priced.fits:
       each_s = _add_timed(priced, blocks, annealing_placer.BLOCKS,
                           deadline.clock)
-    worth_s = _worth_s(problem, priced.prices, bound_s)
+    worth_s = search_time.worth_s(problem, priced.prices, bound_s)
     if self._asks_policy(problem, worth_s) and deadline.remaining_s:
       priced.add(self._of_policy(problem), POLICY, None)
     in_order = self._search(problem, priced, coarse, moves, rng, worth_s,
@@ -149,6 +161,15 @@ class DefaultPlacer:
     self._winner = next(iter(best))
     return (*(placement_lib.from_groups(problem.graph, row, problem.cluster)
               for row in best.values()), *in_order)
+
+  def _add_schedule(self, problem: placer_lib.Problem,
+                    priced: priced_placements.PricedPlacements) -> None:
+    """Adds a quick schedule of a graph without layers and time steps."""
+    if (_SCHEDULER in self._anchors and
+        not coordinates.of(problem.graph).readable):
+      schedule = registry.create(_QUICK_SCHEDULER).place(problem)
+      priced.add([schedule.devices[problem.graph.first_ops]], _QUICK_SCHEDULER,
+                 None)
 
   def _search(self, problem: placer_lib.Problem,
               priced: priced_placements.PricedPlacements,
@@ -183,12 +204,13 @@ class DefaultPlacer:
     short = search_config.DEFAULT.short
     further = []
     if coarse is not None and multilevel.is_worth(
-        _coarse_s(problem, worth_s, deadline)):
+        search_time.coarse_s(problem, worth_s, deadline)):
       result = self._search_coarse(coarse, begin, rng, worth_s, deadline)
       worth_s *= 1 - search_config.DEFAULT.coarse.share * result.progress
       further = [result.rows]
     refined, *in_order = staged_search.search(
-        problem, begin, rng, _limit(problem, worth_s, deadline.remaining_s),
+        problem, begin, rng,
+        search_time.limit(problem, worth_s, deadline.remaining_s),
         self._models(), further=further, moves=moves, varied=varied,
         several=priced.varied_sources(short.starts, short.different))
     priced.add([refined.devices[problem.graph.first_ops]], REFINED, None)
@@ -196,15 +218,24 @@ class DefaultPlacer:
 
   def _ask(self, problem: placer_lib.Problem,
            priced: priced_placements.PricedPlacements, bound_s: float,
-           deadline: deadlines.Deadline, repeats: bool,
-           moves: moves_lib.Moves) -> None:
+           deadline: deadlines.Deadline, repeats: bool, moves: moves_lib.Moves,
+           tight: bool) -> None:
     """Adds the proposals of the anchors and of `gdp_policy`.
 
     A few anchors run first, then `gdp_policy`, then the other anchors. If
     little time is left after `gdp_policy`, none of the others runs. With more
     time, those that make similar placements are left out. But if a fast
     placement exceeds a memory, or if `gdp_policy` took no part, all of the
-    others run. `repeats` says whether a coarse graph is searched, too.
+    others run.
+
+    Args:
+      problem: The problem to place.
+      priced: Placements; gets the proposals.
+      bound_s: Lower bound of the step.
+      deadline: End of all searches.
+      repeats: Whether a coarse graph is searched, too.
+      moves: Draws moves of the problem.
+      tight: Whether no single device has room for the graph.
     """
     config, clock = search_config.DEFAULT.time, deadline.clock
     has_time = move_policy.has_time(problem, deadline.remaining_s)
@@ -220,13 +251,15 @@ class DefaultPlacer:
         problem, priced, begin,
         deadlines.within(config.anchors * deadline.remaining_s, clock))
     took_part = self._asks_moves and self._ask_moves(
-        problem, priced, _worth_s(problem, priced.prices, bound_s),
+        problem, priced, search_time.worth_s(problem, priced.prices, bound_s),
         deadline.remaining_s, repeats, moves)
     left_s = share * deadline.remaining_s
-    if took_part and priced.fastest_fits:
+    if took_part and (priced.fastest_fits or (tight and priced.fits)):
       if not move_policy.leaves_time(problem, left_s):
         return
       similar = (*_LIKE_MOVES, *_LIKE_COARSE) if repeats else _LIKE_MOVES
+      if tight:
+        similar = tuple(name for name in similar if name != _SCHEDULER)
       others = [name for name in others if name not in similar]
     self._ask_anchors(problem, priced, others, deadlines.within(left_s, clock),
                       has_answer)
@@ -246,8 +279,8 @@ class DefaultPlacer:
     """
     progress_lib.doing('searching a smaller graph')
     share = search_config.DEFAULT.coarse.share
-    limit = _limit(coarse.problem, share * worth_s,
-                   share * deadline.remaining_s)
+    limit = search_time.limit(coarse.problem, share * worth_s,
+                              share * deadline.remaining_s)
     return multilevel.search(coarse, starts, rng, limit, self._models())
 
   def _asks_policy(self, problem: placer_lib.Problem, worth_s: float) -> bool:
@@ -335,60 +368,3 @@ def _add_timed(priced: priced_placements.PricedPlacements, rows: np.ndarray,
 def _has_time(deadline: deadlines.Deadline, seconds: float) -> bool:
   """Whether there is time for work that nothing can stop."""
   return 0 < deadline.remaining_s >= seconds
-
-
-def _worth_s(problem: placer_lib.Problem, prices: evaluator_lib.Prices,
-             bound_s: float) -> float:
-  """Seconds that a search is worth if it begins with the best placement.
-
-  No placement is faster than the lower bound `bound_s`. So the gain of a search
-  is at most the step of the best placement so far, less the lower bound.
-  """
-  best, budget_s = prices.best(), _budget_s(problem)
-  if not prices.valid[best]:
-    return budget_s  # A placement that runs is worth all of the time.
-  gain_s = float(prices.seconds[best]) - bound_s
-  return min(budget_s, max(search_config.DEFAULT.time.steps * gain_s, 0.))
-
-
-def _coarse_s(problem: placer_lib.Problem, worth_s: float,
-              deadline: deadlines.Deadline) -> float:
-  """Seconds that the search of a smaller problem may take."""
-  left_s = deadline.remaining_s
-  if left_s and problem.ends_by_count:
-    left_s = _budget_s(problem)
-  return search_config.DEFAULT.coarse.share * min(worth_s, left_s)
-
-
-def _budget_s(problem: placer_lib.Problem) -> float:
-  if problem.time_budget_s is None:
-    return search_config.DEFAULT.time.budget_s
-  return problem.time_budget_s
-
-
-def _limit(problem: placer_lib.Problem, worth_s: float,
-           left_s: float) -> search_budget.SearchBudget:
-  """The budget of a search that begins now.
-
-  If the user gave a time budget, the clock ends the search, after `worth_s` or
-  `left_s`. If there is no time budget, or if the result has to be repeatable, a
-  number of prices that stands for `worth_s` ends the search
-  (`annealing_placer.affordable`), and the clock only on a slow machine. If
-  steps are measured, the clock ends the search in any case.
-
-  Args:
-    problem: G groups.
-    worth_s: Seconds that the search is worth.
-    left_s: Seconds that are left.
-  """
-  count = annealing_placer.evaluations_for(problem)
-  seconds = min(left_s, worth_s)
-  if not problem.ends_by_count or not problem.evaluator.simulated:
-    return search_budget.SearchBudget(count, seconds, clock=problem.clock)
-  config = search_config.DEFAULT
-  share = config.time.waited_for if problem.repeatable else 1.
-  affordable = annealing_placer.affordable(problem, share * worth_s)
-  batch = config.annealing.batch
-  count = min(affordable, count) // batch * batch
-  return search_budget.SearchBudget(count, seconds, config.time.grace,
-                                    problem.clock)

@@ -44,11 +44,12 @@ def _add_halves(monkeypatch):
 
 
 _FEW, _FEW_REPEATED = ['structured', 'metis'], ['structured']
-_ALL = ['structured', 'metis', 'm_etf']
+_ALL, _TIGHT_REPEATED = [*_FEW, 'm_etf'], [*_FEW_REPEATED, 'm_etf']
 
 
 @pytest.mark.parametrize(
-    'proposes, repeats, memory_bytes, host_bytes, expected', [
+    'proposes, repeats, memory_bytes, host_bytes, expected',
+    [
         (True, False, 1 << 40, 1 << 40, _FEW),
         (True, True, 1 << 40, 1 << 40, _FEW_REPEATED),
         (False, False, 1 << 40, 1 << 40, _ALL),
@@ -57,6 +58,9 @@ _ALL = ['structured', 'metis', 'm_etf']
         (True, True, 1000, 1000, _ALL),
         (True, False, 1000, 1 << 40, _ALL),
         (True, True, 1000, 1 << 40, _ALL),
+        # Only the halves of `gdp_policy` fit, and no single device.
+        (True, False, 3000, 3000, _ALL),
+        (True, True, 3000, 3000, _TIGHT_REPEATED),
     ])
 def test_anchors_like_the_policy_are_asked_without_it_or_in_tight_memory(
     monkeypatch, proposes, repeats, memory_bytes, host_bytes, expected):
@@ -149,5 +153,5 @@ def test_in_a_short_time_only_the_policy_of_moves_is_asked(
   found = priced_placements.PricedPlacements(problem.graph, problem.evaluator)
   found.add(np.zeros((1, problem.graph.num_groups), np.int32))
   placer._ask(problem, found, 0., deadlines.within(1., clock), False,
-              moves_lib.Moves(problem))
+              moves_lib.Moves(problem), False)
   assert [name for name, _ in seen] == asked

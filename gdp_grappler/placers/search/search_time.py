@@ -1,0 +1,68 @@
+"""The seconds that the default placer gives to the parts of a search."""
+
+from __future__ import annotations
+
+from gdp_grappler import deadlines
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.placers import annealing_placer
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import search_config
+
+
+def worth_s(problem: placer_lib.Problem, prices: evaluator_lib.Prices,
+            bound_s: float) -> float:
+  """Seconds that a search is worth if it begins with the best placement.
+
+  No placement is faster than the lower bound `bound_s`. So the gain of a search
+  is at most the step of the best placement so far, less the lower bound.
+  """
+  best, whole_s = prices.best(), budget_s(problem)
+  if not prices.valid[best]:
+    return whole_s  # A placement that runs is worth all of the time.
+  gain_s = float(prices.seconds[best]) - bound_s
+  return min(whole_s, max(search_config.DEFAULT.time.steps * gain_s, 0.))
+
+
+def coarse_s(problem: placer_lib.Problem, worth_s: float,
+             deadline: deadlines.Deadline) -> float:
+  """Seconds that the search of a smaller problem may take."""
+  left_s = deadline.remaining_s
+  if left_s and problem.ends_by_count:
+    left_s = budget_s(problem)
+  return search_config.DEFAULT.coarse.share * min(worth_s, left_s)
+
+
+def budget_s(problem: placer_lib.Problem) -> float:
+  """Seconds of the whole search."""
+  if problem.time_budget_s is None:
+    return search_config.DEFAULT.time.budget_s
+  return problem.time_budget_s
+
+
+def limit(problem: placer_lib.Problem, worth_s: float,
+          left_s: float) -> search_budget.SearchBudget:
+  """The budget of a search that begins now.
+
+  If the user gave a time budget, the clock ends the search, after `worth_s` or
+  `left_s`. If there is no time budget, or if the result has to be repeatable, a
+  number of prices that stands for `worth_s` ends the search
+  (`annealing_placer.affordable`), and the clock only on a slow machine. If
+  steps are measured, the clock ends the search in any case.
+
+  Args:
+    problem: G groups.
+    worth_s: Seconds that the search is worth.
+    left_s: Seconds that are left.
+  """
+  count = annealing_placer.evaluations_for(problem)
+  seconds = min(left_s, worth_s)
+  if not problem.ends_by_count or not problem.evaluator.simulated:
+    return search_budget.SearchBudget(count, seconds, clock=problem.clock)
+  config = search_config.DEFAULT
+  share = config.time.waited_for if problem.repeatable else 1.
+  affordable = annealing_placer.affordable(problem, share * worth_s)
+  batch = config.annealing.batch
+  count = min(affordable, count) // batch * batch
+  return search_budget.SearchBudget(count, seconds, config.time.grace,
+                                    problem.clock)
