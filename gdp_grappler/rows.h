@@ -9,20 +9,28 @@
 
 namespace gdp {
 
+// The values of one row.
+struct Row {
+  const int32_t* first;
+  const int32_t* last;
+  const int32_t* begin() const { return first; }
+  const int32_t* end() const { return last; }
+};
+
 // Rows of uneven length: the values of row r are values[starts[r]] to
 // values[starts[r + 1] - 1].
 struct Rows {
   std::vector<int32_t> starts, values;
 
   // Sorts n values by their row; values of one row keep their order.
-  template <typename Row, typename Value>
-  void Fill(int32_t num_rows, int32_t n, Row row, Value value) {
+  template <typename RowOf, typename Value>
+  void Fill(int32_t num_rows, int32_t n, RowOf row_of, Value value) {
     starts.assign(num_rows + 1, 0);
-    for (int32_t i = 0; i < n; ++i) ++starts[row(i) + 1];
+    for (int32_t i = 0; i < n; ++i) ++starts[row_of(i) + 1];
     std::partial_sum(starts.begin(), starts.end(), starts.begin());
     std::vector<int32_t> next(starts.begin(), starts.end() - 1);
     values.resize(n);
-    for (int32_t i = 0; i < n; ++i) values[next[row(i)]++] = value(i);
+    for (int32_t i = 0; i < n; ++i) values[next[row_of(i)]++] = value(i);
   }
 
   // Sorts `entries` by their rows: rows[i] is the row of entries[i].
@@ -34,11 +42,8 @@ struct Rows {
         [&](int32_t i) { return entries[i]; });
   }
 
-  const int32_t* begin(int32_t row) const {
-    return values.data() + starts[row];
-  }
-  const int32_t* end(int32_t row) const {
-    return values.data() + starts[row + 1];
+  Row operator[](int32_t row) const {
+    return {values.data() + starts[row], values.data() + starts[row + 1]};
   }
 };
 

@@ -25,8 +25,8 @@ def text(cluster: cluster_lib.Cluster,
     timings: Measured timings of its links, if there are any.
   """
   parts = [
-      f'Cluster {cluster.name}: {_number(cluster.devices, "device")}, '
-      f'{_number(cluster.links, "link")}',
+      f'Cluster {cluster.name}: {units.count(len(cluster.devices), "device")}, '
+      f'{units.count(len(cluster.links), "link")}',
       _devices(cluster)
   ]
   if timings is not None and timings.pairs:
@@ -137,10 +137,6 @@ def _measured(cluster: cluster_lib.Cluster, timings: ping_pong.Timings) -> str:
                  f'{100 * pair.line.error:.0f} %',
                  f'{100 * pair.line.worst_error:.0f} %'))
   return tables.text(rows)
-
-
-def _number(things: tuple[Any, ...], what: str) -> str:
-  return f'{len(things)} {what}' + 's' * (len(things) != 1)
 
 
 def _seconds(value: float) -> str:

@@ -38,8 +38,8 @@ def ms(seconds: float, significant: int = 4) -> str:
 
 
 def clock(seconds: float) -> str:
-  """Returns '3:07' for 187 seconds; '?' for NaN."""
-  if math.isnan(seconds):
+  """Returns '3:07' for 187 seconds; '?' for NaN or infinity."""
+  if not math.isfinite(seconds):
     return '?'
   minutes, rest = divmod(int(round(seconds)), 60)
   return f'{minutes}:{rest:02d}'

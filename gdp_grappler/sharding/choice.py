@@ -53,7 +53,8 @@ def checked(value: Any) -> Choice:
   except (TypeError, ValueError):  # A tuple of something else than pairs.
     named = {}
   if not named:
-    raise errors.GdpError(f'split_tables is {value!r}; valid are {_VALID}.')
+    raise errors.GdpError(
+        f'split_tables is {errors.shown(value)}; valid are {_VALID}.')
   return tuple(
       (_name(name), _count(name, count)) for name, count in named.items())
 
@@ -154,8 +155,8 @@ def is_count(value: Any) -> bool:
 
 def _name(name: Any) -> str:
   if not isinstance(name, str) or not name:
-    raise errors.GdpError(f'split_tables names a layer {name!r}; valid are '
-                          f'{_VALID}.')
+    raise errors.GdpError(
+        f'split_tables names a layer {errors.shown(name)}; valid are {_VALID}.')
   return name
 
 
@@ -165,6 +166,7 @@ def _count(name: str, count: Any) -> int:
   except TypeError:
     number = 0
   if not 1 <= number <= _MOST_PARTS:
-    raise errors.GdpError(f'split_tables has {count!r} parts for "{name}"; '
-                          f'give a whole number from 1 to {_MOST_PARTS}.')
+    raise errors.GdpError(
+        f'split_tables has {errors.shown(count)} parts for "{name}"; '
+        f'give a whole number from 1 to {_MOST_PARTS}.')
   return number

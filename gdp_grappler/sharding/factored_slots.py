@@ -20,12 +20,12 @@ from tensorflow.python.trackable import base
 
 from gdp_grappler import errors
 from gdp_grappler import method_wrapping
-from gdp_grappler.sharding import table as table_lib
+from gdp_grappler.sharding import choice
 from gdp_grappler.sharding import whole_weights
 
 _FACTORED = 'Adafactor'
 _ALL, _STEPS = '_variables', '_iterations'
-_OF_PART = re.compile(rf'.*{re.escape(table_lib.PART)}\d+')
+_OF_PART = re.compile(rf'.*{re.escape(choice.PART)}\d+')
 
 _Shapes = list[tuple[int, ...]]
 

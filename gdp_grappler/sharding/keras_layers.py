@@ -106,7 +106,7 @@ def _in_parts(add_weight: Callable[..., Any], how: dict[str, Any], axis: int,
   for index, size in enumerate(sizes):
     shape[axis] = size
     parts.append(
-        add_weight(name=f'{name}{table_lib.PART}{index}', shape=tuple(shape),
+        add_weight(name=f'{name}{choice.PART}{index}', shape=tuple(shape),
                    initializer=functools.partial(initial.part, index), **how))
   table = table_lib.Table(name, axis, parts)
   for index, part in enumerate(parts):

@@ -12,9 +12,6 @@ from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
-from gdp_grappler.sharding import choice
-
-PART = choice.PART
 _MARK = '_gdp_part'
 
 

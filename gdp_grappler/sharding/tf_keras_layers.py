@@ -16,7 +16,6 @@ from typing import Any, Sequence
 from gdp_grappler import method_wrapping
 from gdp_grappler.sharding import choice
 from gdp_grappler.sharding import initial_value
-from gdp_grappler.sharding import table as table_lib
 from gdp_grappler.sharding import wanted
 
 _LAYERS = 'tf_keras.src.layers.core'
@@ -90,7 +89,7 @@ def _in_parts(axis: int, sizes: tuple[int, ...], *, name: str, shape: Any,
   for index, size in enumerate(sizes):
     shape[axis] = size
     parts.append(
-        make_variable(name=f'{name}{table_lib.PART}{index}', shape=tuple(shape),
+        make_variable(name=f'{name}{choice.PART}{index}', shape=tuple(shape),
                       initializer=functools.partial(initial.part,
                                                     index), **how))
   return tf_keras_table.Table(parts, axis)

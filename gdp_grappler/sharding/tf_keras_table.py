@@ -17,7 +17,7 @@ from tensorflow.python.distribute import sharded_variable
 from tensorflow.python.ops import resource_variable_ops
 from tensorflow.python.training.saving import saveable_object_util
 
-from gdp_grappler.sharding import table
+from gdp_grappler.sharding import choice
 
 # TensorFlow's name for the value of a variable in a checkpoint.
 _VALUE_KEY = 'VARIABLE_VALUE'
@@ -34,7 +34,7 @@ class Table(sharded_variable.ShardedVariable):
         the first one is the weight's name with the number of the part.
       axis: Axis along which the parts are joined.
     """
-    name = parts[0].name.split(':')[0].replace(f'{table.PART}0', '')
+    name = parts[0].name.split(':')[0].replace(f'{choice.PART}0', '')
     if axis == 0:
       super().__init__(list(parts), name=name)
     else:

@@ -22,6 +22,7 @@ import numpy as np
 from gdp_grappler.cluster import constraints
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers.search.moves import neighbourhood
+from placer_model.training import connected_sets
 from placer_model.training import environment as environment_lib
 
 
@@ -39,7 +40,7 @@ class Neighbours:
     self._sources = np.concatenate([edges[:, 0], edges[:, 1]]).astype(np.int64)
     self._targets = np.concatenate([edges[:, 1], edges[:, 0]]).astype(np.int64)
     self._eagerness = np.tile(neighbourhood.eagerness(edge_bytes), 2)
-    self._edges_of: list[list[neighbourhood.Edge]] = [
+    self._edges_of: list[list[connected_sets.Edge]] = [
         [] for _ in range(num_units)
     ]
     for source, target, eager in zip(self._sources.tolist(),
@@ -73,8 +74,8 @@ class Neighbours:
 
     The result is smaller if fewer units can be reached.
     """
-    return neighbourhood.grown(start, size, self._edges_of.__getitem__,
-                               neighbourhood.python_random(rng))
+    return connected_sets.grown(start, size, self._edges_of.__getitem__,
+                                connected_sets.python_random(rng))
 
 
 def levels(environment: environment_lib.Environment,
@@ -139,7 +140,7 @@ def correlated_uniforms(neighbours: Neighbours, rollouts: int,
   """Draws numbers in [0, 1), equal in a rollout's clusters, float64 [K, M]."""
   rows = []
   for _ in range(rollouts):
-    seeds = neighbourhood.random_size(neighbours.num_units, rng)
+    seeds = connected_sets.random_size(neighbours.num_units, rng)
     clusters = neighbours.clusters(seeds, rng)
     rows.append(rng.random(clusters.max() + 1)[clusters])
   return np.stack(rows)

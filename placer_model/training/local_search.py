@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdp_grappler.placers.search.moves import neighbourhood
+from placer_model.training import connected_sets
 from placer_model.training import environment as environment_lib
 from placer_model.training import exploration
 
@@ -68,8 +69,9 @@ class LocalSearch:
     start = rng.choice(self._movable)
     targets = np.flatnonzero(allowed[start])
     target = rng.choice(targets[targets != decisions[start]])
-    size = min(neighbourhood.random_size(self._neighbours.num_units, rng),
+    size = min(connected_sets.random_size(self._neighbours.num_units, rng),
                max(self._neighbours.num_units // 2, 1))
-    return neighbourhood.moved(decisions,
-                               self._neighbours.ball(start, size,
-                                                     rng), target, allowed)
+    units = self._neighbours.ball(start, size, rng)
+    result = decisions.copy()
+    result[units[allowed[units, target]]] = target
+    return result

@@ -8,7 +8,7 @@ import numpy as np
 
 from gdp_grappler.placers.search.moves import moves
 from gdp_grappler.placers.search.moves import native_drawer
-from gdp_grappler.placers.search.moves import neighbourhood
+from placer_model.training import connected_sets
 
 
 def one(drawer: moves.Moves, kind: str, devices: np.ndarray,
@@ -23,7 +23,7 @@ class NaiveMoves:
   def __init__(self, layout: native_drawer.MoveLayout,
                rng: np.random.Generator) -> None:
     self._layout, self._rng = layout, rng
-    self._edges = neighbourhood.python_random(rng)
+    self._edges = connected_sets.python_random(rng)
     self._axes = list(layout.axes)
     self._order = list(layout.order)
     # Sums of odds, which all draws share.
@@ -148,11 +148,11 @@ class NaiveMoves:
   def _stretch(self, axis: np.ndarray, at: int) -> np.ndarray:
     if self._rng.random() < .5:
       return axis >= at if self._rng.random() < .5 else axis <= at
-    size = neighbourhood.random_size(int(axis.max()) + 1, self._rng)
+    size = connected_sets.random_size(int(axis.max()) + 1, self._rng)
     first = at - self._rng.integers(size)
     return (axis >= first) & (axis < first + size)
 
-  def _edges_of(self, group: int) -> list[neighbourhood.Edge]:
+  def _edges_of(self, group: int) -> list[connected_sets.Edge]:
     edges = slice(*self._layout.starts[group:group + 2])
     return list(
         zip(self._layout.neighbours[edges].tolist(),
@@ -160,14 +160,14 @@ class NaiveMoves:
 
   def _grown(self, devices: np.ndarray | None, start: int) -> np.ndarray:
 
-    def edges_of(group: int) -> list[neighbourhood.Edge]:
+    def edges_of(group: int) -> list[connected_sets.Edge]:
       return [(g, eager) for g, eager in self._edges_of(group)
               if devices is None or devices[g] == devices[group]]
 
-    return neighbourhood.grown(start, self._size(), edges_of, self._edges)
+    return connected_sets.grown(start, self._size(), edges_of, self._edges)
 
   def _size(self) -> int:
-    return neighbourhood.random_size(max(len(self._order) // 2, 1), self._rng)
+    return connected_sets.random_size(max(len(self._order) // 2, 1), self._rng)
 
   def _one_of(self, values: Sequence[Any]) -> Any:
     return values[self._rng.integers(len(values))]

@@ -37,6 +37,7 @@ def test_long_times_have_no_exponent(value, text):
 
 @pytest.mark.parametrize('seconds, text', [(0., '0:00'), (59.6, '1:00'),
                                            (187.2, '3:07'), (3661., '61:01'),
-                                           (float('nan'), '?')])
+                                           (float('nan'), '?'),
+                                           (float('inf'), '?')])
 def test_clocks(seconds, text):
   assert units.clock(seconds) == text

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from gdp_grappler.sharding import choice
 from gdp_grappler.sharding import table as table_lib
 
 _WHOLE = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -12,7 +13,7 @@ def _table(axis=0):
   ends = [(0, 3), (3, 4)] if axis == 0 else [(0, 2), (2, 3)]
   values = [_WHOLE[a:b] if axis == 0 else _WHOLE[:, a:b] for a, b in ends]
   parts = [
-      keras.Variable(value, name=f'kernel{table_lib.PART}{i}')
+      keras.Variable(value, name=f'kernel{choice.PART}{i}')
       for i, value in enumerate(values)
   ]
   table = table_lib.Table('kernel', axis, parts)

@@ -47,7 +47,7 @@ def test_a_model_trains_as_with_whole_tables(optimizer):
                         shuffle=False)
     found.append((history.history['loss'], model.get_weights()))
   np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-6)
-  # A product in parts may round otherwise.
+  # A product in parts may round differently.
   for one, other in zip(found[0][1], found[1][1], strict=True):
     np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
 

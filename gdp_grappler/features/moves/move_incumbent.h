@@ -159,9 +159,8 @@ struct Incumbent {
     for (int32_t i = graph.num_ops; i-- > 0;) {
       const int32_t op = order[i], unit = graph.unit[DeviceOf(op)];
       double end = graph.serial[unit] ? next_s[unit] : step_s;
-      const Rows& nets = graph.nets_of_op;
-      for (int32_t k = nets.starts[op]; k < nets.starts[op + 1]; ++k) {
-        end = std::min(end, LatestEnd(nets.values[k]));
+      for (const int32_t net : graph.nets_of_op[op]) {
+        end = std::min(end, LatestEnd(net));
       }
       latest_s[op] = end - (end_s[op] - start_s[op]);
       next_s[unit] = latest_s[op];

@@ -45,14 +45,12 @@ struct StartOrder {
     nets.clear();
     pins.clear();
     seconds.resize(int64_t{count} * devices);
-    const Rows& produced = graph.nets_of_op;
     for (int32_t i = 0; i < count; ++i) {
       const int32_t op = now.order[i];
       ops.push_back({graph.group[op], static_cast<int32_t>(nets.size())});
       std::copy_n(&graph.op_seconds[int64_t{op} * devices], devices,
                   &seconds[int64_t{i} * devices]);
-      for (int32_t k = produced.starts[op]; k < produced.starts[op + 1]; ++k) {
-        const int32_t n = produced.values[k];
+      for (const int32_t n : graph.nets_of_op[op]) {
         nets.push_back({static_cast<float>(graph.nets[n].bytes),
                         static_cast<int32_t>(pins.size())});
         for (int32_t p = graph.nets[n].first_pin;

@@ -125,21 +125,21 @@ class Tiles:
     return np.stack([busiest, busiest + sent_s / count])
 
   def induced(self, own: np.ndarray) -> Tiles:
-    """The tiles `own` alone, with new numbers from 0 and without groups.
+    """The tiles `own` and their groups alone, with new numbers from 0.
 
     Args:
       own: int [W], numbers of the tiles to keep.
     """
-    number = np.full(len(next(iter(self.axes.values()))), -1)
+    number = np.full(self.num_tiles, -1)
     number[own] = np.arange(len(own))
-    edges = number[self.edges]
+    groups, edges = number[self.groups], number[self.edges]
     inside = (edges >= 0).all(axis=1)
     axes = {
         name: np.unique(values[own], return_inverse=True)[1].reshape(-1)
         for name, values in self.axes.items()
     }
-    return Tiles(np.zeros(0, int), axes, edges[inside], self.edge_bytes[inside],
-                 self.edge_tensors[inside])
+    return Tiles(groups[groups >= 0], axes, edges[inside],
+                 self.edge_bytes[inside], self.edge_tensors[inside])
 
 
 def tiles(graph: op_graph.OpGraph,
@@ -161,96 +161,97 @@ def tiles(graph: op_graph.OpGraph,
   return Tiles(groups, dict(zip(columns, values)), *_edges(graph, groups))
 
 
-class Maps:
-  """Maps of tiles to devices."""
+def maps(of: Tiles, work: np.ndarray, shares: np.ndarray) -> np.ndarray:
+  """int [K, U], the part of each tile in K different maps.
 
-  def __init__(self, of: Tiles, work: np.ndarray) -> None:
-    """Computes nothing yet.
+  Args:
+    of: U tiles.
+    work: float64 [U], work of each tile, which the maps balance.
+    shares: float64 [k], share of the work that each part should get; sum 1.
+
+  Returns:
+    An array of the narrowest integer type, because there are many rows.
+  """
+  # A type for numbers below k and for the sum or difference of two.
+  kind = np.min_scalar_type(-2 * len(shares))
+  axes = {name: _Axis(values, work, kind) for name, values in of.axes.items()}
+  rows = {row.tobytes(): row for row in _all(axes, shares)}
+  return np.array(list(rows.values()), kind).reshape(-1, len(work))
+
+
+def _all(axes: dict[str, _Axis], shares: np.ndarray) -> Iterator[np.ndarray]:
+  for axis in axes.values():
+    yield from axis.along(shares)
+  for first, second in itertools.combinations(axes, 2):
+    if first in _WHEN and second in _WHEN:
+      continue
+    yield from _grids(axes[first], axes[second], shares)
+    yield from _skewed(axes[first], axes[second], len(shares))
+
+
+def _grids(first: _Axis, second: _Axis,
+           shares: np.ndarray) -> Iterator[np.ndarray]:
+  count = len(shares)
+  for rows in range(2, count // 2 + 1):
+    if count % rows:
+      continue
+    of_rows = shares.reshape(rows, -1).sum(axis=1)
+    of_columns = np.full(count // rows, rows / count)
+    for a, b in itertools.product(first.along(of_rows),
+                                  second.along(of_columns)):
+      yield a * len(of_columns) + b
+
+
+def _skewed(first: _Axis, second: _Axis, count: int) -> Iterator[np.ndarray]:
+  for a, b in itertools.product(first.turns(count), second.turns(count)):
+    total, rest = a + b, a - b
+    # A comparison takes less time than a division.
+    yield np.where(total < count, total, total - count)
+    yield np.where(rest < 0, rest + count, rest)
+
+
+class _Axis:
+  """Maps along one axis of U tiles; each map is an array [U] of parts."""
+
+  def __init__(self, values: np.ndarray, work: np.ndarray,
+               kind: np.dtype) -> None:
+    """Finds the middle of the work of each value of the axis.
 
     Args:
-      of: U tiles.
-      work: float64 [U], work of each tile, which the maps balance.
+      values: int [U], coordinate of each tile.
+      work: float64 [U], work of each tile.
+      kind: Type of the maps.
     """
-    self._axes, self._work = of.axes, work
+    self._values, self._kind = values, kind
+    by_value = np.bincount(values, work)
+    self._middle = ((np.cumsum(by_value) - by_value / 2)
+                    / max(by_value.sum(), 1e-300))
 
-  def rows(self, shares: np.ndarray) -> np.ndarray:
-    """int [K, U], the part of each tile in K different maps.
-
-    Args:
-      shares: float64 [k], share of the work that each part should get; sum 1.
-
-    Returns:
-      An array of the narrowest integer type, because there are many rows.
-    """
-    kind = _kind(len(shares))
-    rows = {row.tobytes(): row for row in self._all(shares)}
-    return np.array(list(rows.values()), kind).reshape(-1, len(self._work))
-
-  def _all(self, shares: np.ndarray) -> Iterator[np.ndarray]:
-    for axis in self._axes:
-      yield from self._along(axis, shares, _kind(len(shares)))
-    for first, second in itertools.combinations(self._axes, 2):
-      if first in _WHEN and second in _WHEN:
-        continue
-      yield from self._grids(first, second, shares)
-      yield from self._skewed(first, second, len(shares))
-
-  def _along(self, axis: str, shares: np.ndarray,
-             kind: np.dtype) -> Iterator[np.ndarray]:
-    """Blocks and turns along one axis."""
-    values, count = self._axes[axis], len(shares)
-    scale = np.arange(int(values.max()) + 1)
-    yield self._blocks(axis, shares, kind)
+  def along(self, shares: np.ndarray) -> Iterator[np.ndarray]:
+    """Blocks, then turns."""
+    yield self._blocks(shares)
     for stride in _STRIDES:
-      if stride * count < len(scale):
-        yield (scale // stride % count).astype(kind)[values]
+      if stride * len(shares) < len(self._middle):
+        yield self._in_turn(stride, len(shares))
 
-  def _grids(self, first: str, second: str,
-             shares: np.ndarray) -> Iterator[np.ndarray]:
-    count, kind = len(shares), _kind(len(shares))
-    for rows in range(2, count // 2 + 1):
-      if count % rows:
-        continue
-      of_rows = shares.reshape(rows, -1).sum(axis=1)
-      of_columns = np.full(count // rows, rows / count)
-      for a, b in itertools.product(self._along(first, of_rows, kind),
-                                    self._along(second, of_columns, kind)):
-        yield a * len(of_columns) + b
-
-  def _skewed(self, first: str, second: str,
-              count: int) -> Iterator[np.ndarray]:
-    for a, b in itertools.product(self._turns(first, count),
-                                  self._turns(second, count)):
-      total, rest = a + b, a - b
-      # A comparison takes less time than a division.
-      yield np.where(total < count, total, total - count)
-      yield np.where(rest < 0, rest + count, rest)
-
-  def _turns(self, axis: str, count: int) -> Iterator[np.ndarray]:
-    """Turns along one axis with growing strides, then blocks."""
-    values, kind = self._axes[axis], _kind(count)
-    scale = np.arange(int(values.max()) + 1)
+  def turns(self, count: int) -> Iterator[np.ndarray]:
+    """Turns with growing strides, then blocks."""
     for stride in _STRIDES:
-      if stride <= max(scale[-1] // 2, 1):
-        yield (scale // stride % count).astype(kind)[values]
-    yield self._blocks(axis, np.full(count, 1 / count), kind)
+      if stride <= max((len(self._middle) - 1) // 2, 1):
+        yield self._in_turn(stride, count)
+    yield self._blocks(np.full(count, 1 / count))
 
-  def _blocks(self, axis: str, shares: np.ndarray,
-              kind: np.dtype) -> np.ndarray:
-    """int [U], blocks of an axis with about the given shares of the work.
+  def _in_turn(self, stride: int, count: int) -> np.ndarray:
+    parts = np.arange(len(self._middle)) // stride % count
+    return parts.astype(self._kind)[self._values]
+
+  def _blocks(self, shares: np.ndarray) -> np.ndarray:
+    """Blocks with about the given shares of the work.
 
     The middle of the work of a value determines the block of the value.
     """
-    values = self._axes[axis]
-    work = np.bincount(values, self._work)
-    middle = (np.cumsum(work) - work / 2) / max(work.sum(), 1e-300)
-    blocks = np.searchsorted(np.cumsum(shares)[:-1], middle, 'right')
-    return blocks.astype(kind)[values]
-
-
-def _kind(count: int) -> np.dtype:
-  """A type for numbers below `count` and for the sum or difference of two."""
-  return np.min_scalar_type(-2 * count)
+    blocks = np.searchsorted(np.cumsum(shares)[:-1], self._middle, 'right')
+    return blocks.astype(self._kind)[self._values]
 
 
 def _stretches(end: int, length: int) -> Iterator[slice]:

@@ -104,7 +104,7 @@ class _Split:
   def rows(self) -> Iterator[np.ndarray]:
     """int [G] each, placements of the groups."""
     shares = np.array([own.sum() for own in self._shares])
-    yield self._within_by_cuts(_cut(self._graph, shares))
+    yield self._within_by_cuts(metis.cut(self._graph, shares))
     if self._tiles is None:
       return
     hosts = np.array([devices[0] for devices in self._hosts])
@@ -124,7 +124,7 @@ class _Split:
     result = np.zeros(len(hosts), int)
     for host, devices in enumerate(self._hosts):
       own = np.flatnonzero(hosts == host)
-      parts = _cut(self._graph.induced(own), self._shares[host])
+      parts = metis.cut(self._graph.induced(own), self._shares[host])
       result[own] = devices[parts]
     return result
 
@@ -163,13 +163,8 @@ class _Split:
     """
     if len(devices) == 1:
       return [np.zeros(len(work), int)]
-    rows = coordinate_maps.Maps(tiles, work).rows(shares / shares.sum())
+    rows = coordinate_maps.maps(tiles, work, shares / shares.sum())
     workers = sum(map(len, self._hosts))
     _, scores = tiles.scores(rows, work, shares * workers,
                              partitioning.mean_link(self._cluster, devices))
     return [rows[k] for k in np.argsort(scores, kind='stable')[:most]]
-
-
-def _cut(graph: group_graph.GroupGraph, shares: np.ndarray) -> np.ndarray:
-  """int [V], the part of each vertex."""
-  return metis.cut(graph, shares / shares.sum())

@@ -119,32 +119,20 @@ def candidates(problem: placer_lib.Problem,
     weights = group_graph.work(problem.graph, problem.busy_seconds,
                                np.array(problem.cluster.accelerators))
   work = tiles.totals(weights)
-  maps = coordinate_maps.Maps(tiles, work)
   # Half of the maps use all devices, a quarter use half of the devices, ...
   left, result = _affordable(problem), []
   for count in counts:
     workers = devices[:count]
     shares = _shares(problem, workers)
-    rows = maps.rows(shares)
-    scores = tiles.scores(rows, work, shares * count, _link(problem, workers))
+    rows = coordinate_maps.maps(tiles, work, shares)
+    scores = tiles.scores(rows, work, shares * count,
+                          partitioning.mean_link(problem.cluster, workers))
     most = left if count == counts[-1] else -(-left // 2)
     rows = rows[_promising(scores, most)]
     result.append(workers[rows].astype(np.int32)[:, tiles.groups])
     left -= len(rows)
   return constraints.made_legal(np.concatenate(result), problem.allowed,
                                 problem.cluster.host)
-
-
-def _link(problem: placer_lib.Problem,
-          workers: np.ndarray) -> tuple[float, float]:
-  """Seconds of latency, and mean seconds per byte, between devices.
-
-  The latency is `message_bytes` over the mean bandwidth. It differs from the
-  mean latency if links differ.
-  """
-  _, s_per_byte = partitioning.mean_link(problem.cluster, workers)
-  message = partitioning.message_bytes(problem.cluster, workers)
-  return message * s_per_byte, s_per_byte
 
 
 def _promising(scores: np.ndarray, most: int) -> np.ndarray:
@@ -198,5 +186,6 @@ def _counts(shares: np.ndarray) -> list[int]:
 
 def _shares(problem: placer_lib.Problem, workers: np.ndarray) -> np.ndarray:
   """float64 [k], shares of the work in proportion to speed; sum 1."""
+  # Shares by `busy_seconds` made steps longer on cards of different speed.
   speeds = partitioning.speeds(problem.cluster, problem.op_seconds, workers)
   return speeds / speeds.sum()

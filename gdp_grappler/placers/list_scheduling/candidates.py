@@ -34,9 +34,11 @@ class ListSchedulingPlacer(abc.ABC):
     published: Whether to make only the proposal of the paper.
   """
 
-  published = False
   # Configurations for problems in which one accelerator cannot hold all ops.
   _tight: Sequence[proposals.ScheduleConfig] = ()
+
+  def __init__(self, published: bool = False) -> None:
+    self.published = published
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`.

@@ -149,7 +149,7 @@ class EarliestTaskFirst {
     const int32_t bundle = s_.t.bundle[task];
     const int32_t d = s_.LeastOverflow(bundle);
     s_.Fix(bundle, d);
-    for (const int32_t other : Row{bundle_tasks_, bundle}) {
+    for (const int32_t other : bundle_tasks_[bundle]) {
       if (!waiting_[other] && !Placed(other)) Await(other, d);
     }
   }
@@ -299,8 +299,8 @@ class EarliestTaskFirst {
     free_[s_.m.units[d]] = *std::min_element(slots.begin(), slots.end());
     for (const int32_t tensor : s_.fetched) ArrivesSooner(tensor, d);
     if (options_.favourites) Reserve(task, d);
-    for (const int32_t tensor : Row{s_.flow.outputs, task}) {
-      for (const int32_t consumer : Row{s_.flow.consumers, tensor}) {
+    for (const int32_t tensor : s_.flow.outputs[task]) {
+      for (const int32_t consumer : s_.flow.consumers[tensor]) {
         if (!--waiting_[consumer]) Ready(consumer);
       }
     }
@@ -310,7 +310,7 @@ class EarliestTaskFirst {
   // A tensor is being sent to a device, so other tasks that need the tensor
   // there may start sooner.
   void ArrivesSooner(int32_t tensor, int32_t d) {
-    for (const int32_t task : Row{s_.flow.consumers, tensor}) {
+    for (const int32_t task : s_.flow.consumers[tensor]) {
       // kNever: the task may not be on the device, or is not ready.
       const double known_s = Arrival(task, d);
       if (known_s == kNever || known_s <= Free(d) || Placed(task)) continue;
@@ -327,7 +327,7 @@ class EarliestTaskFirst {
     reserved_for_[d] = s_.t.favourite[task];
     if (reserved_for_[d] == kNone) return;
     double longest_s = 0;
-    for (const int32_t tensor : Row{s_.flow.outputs, task}) {
+    for (const int32_t tensor : s_.flow.outputs[task]) {
       for (int32_t other = 0; other < s_.D; ++other) {
         if (other == d) continue;
         const int64_t link = int64_t{d} * s_.D + other;

@@ -14,19 +14,22 @@ namespace gdp {
 
 class Fill {
  public:
-  // `left_bytes` [P] is the capacity of the memories; `allowed` is [B, D].
+  // `left_bytes` [P] is the capacity of the memories; `allowed` is [B, D]. A
+  // target gets about `share_bytes`.
   Fill(int32_t num_devices, const uint8_t* allowed, const int32_t* pools,
-       std::vector<int32_t> targets, std::vector<double> left_bytes)
+       std::vector<int32_t> targets, std::vector<double> left_bytes,
+       double share_bytes)
       : D_(num_devices),
         allowed_(allowed),
         pools_(pools),
         targets_(std::move(targets)),
+        share_bytes_(share_bytes),
         left_(std::move(left_bytes)),
         used_(num_devices, 0.0) {}
 
   // The device of the next bundle of the order.
-  int32_t Next(int32_t bundle, double bytes, double share_bytes) {
-    if (Welcome(bundle)) Advance(bytes, share_bytes);
+  int32_t Next(int32_t bundle, double bytes) {
+    if (Welcome(bundle)) Advance(bytes);
     const int32_t device = Nearest(bundle, bytes);
     used_[device] += bytes;
     left_[pools_[device]] -= bytes;
@@ -52,11 +55,11 @@ class Fill {
   // Goes to the next target if the current one is full. A target that is not
   // empty is full if it has no room for the bundle, or if its load without the
   // bundle is closer to its share than its load with the bundle.
-  void Advance(double bytes, double share_bytes) {
+  void Advance(double bytes) {
     while (current_ + 1 < targets_.size()) {
       const int32_t d = targets_[current_];
       if (used_[d] <= 0 ||
-          (used_[d] + bytes / 2 <= share_bytes && Room(d, bytes) >= 0)) {
+          (used_[d] + bytes / 2 <= share_bytes_ && Room(d, bytes) >= 0)) {
         return;
       }
       ++current_;
@@ -90,6 +93,7 @@ class Fill {
   const uint8_t* allowed_;
   const int32_t* pools_;
   const std::vector<int32_t> targets_;
+  const double share_bytes_;
   std::vector<double> left_;  // [P]
   std::vector<double> used_;  // [D]
   size_t current_ = 0;

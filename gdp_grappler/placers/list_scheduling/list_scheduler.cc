@@ -231,9 +231,10 @@ int32_t gdp_fill(int32_t num_bundles, int32_t num_devices, int32_t num_pools,
                  double share_bytes, int32_t* devices) try {
   gdp::Fill fill(num_devices, allowed, pools,
                  std::vector<int32_t>(targets, targets + num_targets),
-                 std::vector<double>(pool_bytes, pool_bytes + num_pools));
+                 std::vector<double>(pool_bytes, pool_bytes + num_pools),
+                 share_bytes);
   for (int32_t i = 0; i < num_bundles; ++i) {
-    devices[order[i]] = fill.Next(order[i], bytes[order[i]], share_bytes);
+    devices[order[i]] = fill.Next(order[i], bytes[order[i]]);
   }
   return kOk;
 } catch (const std::bad_alloc&) {

@@ -91,9 +91,6 @@ class MEtfPlacer(candidates.ListSchedulingPlacer):
     published: Whether to make only Baechi's proposal.
   """
 
-  def __init__(self, published: bool = False) -> None:
-    self.published = published
-
   def _proposers(self,
                  shared: proposals.Proposals) -> Sequence[proposals.Proposer]:
     if self.published:

@@ -108,9 +108,6 @@ class MSctPlacer(candidates.ListSchedulingPlacer):
       solved by HiGHS.
   """
 
-  def __init__(self, published: bool = False) -> None:
-    self.published = published
-
   def _proposers(self,
                  shared: proposals.Proposals) -> Sequence[proposals.Proposer]:
     configs = _CONFIGS[:_NUM_FOR_LARGE] if shared.large else _CONFIGS

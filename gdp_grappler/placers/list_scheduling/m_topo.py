@@ -54,9 +54,6 @@ class MTopoPlacer(candidates.ListSchedulingPlacer):
   _tight = (proposals.config(insert=True),
             proposals.config(grain=1., insert=True))
 
-  def __init__(self, published: bool = False) -> None:
-    self.published = published
-
   def _proposers(self,
                  shared: proposals.Proposals) -> Sequence[proposals.Proposer]:
     all_bytes = memory_estimate.group_bytes(shared.graph, share=1.)

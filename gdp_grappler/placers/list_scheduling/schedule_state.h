@@ -46,14 +46,6 @@ constexpr int32_t kNone = -1;
 constexpr size_t kMostGaps = 64;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Iterates over one of several rows.
-struct Row {
-  const Rows& rows;
-  int32_t row;
-  const int32_t* begin() const { return rows.begin(row); }
-  const int32_t* end() const { return rows.end(row); }
-};
-
 // The producers and consumers of tensors.
 struct Dataflow {
   Dataflow(int32_t num_tasks, int32_t num_tensors, int32_t num_uses,
@@ -89,8 +81,8 @@ struct Dataflow {
       const int32_t task = depth_first ? ready.back() : ready[next++];
       if (depth_first) ready.pop_back();
       order.push_back(task);
-      for (const int32_t tensor : Row{outputs, task}) {
-        for (const int32_t consumer : Row{consumers, tensor}) {
+      for (const int32_t tensor : outputs[task]) {
+        for (const int32_t consumer : consumers[tensor]) {
           if (!--waiting[consumer]) ready.push_back(consumer);
         }
       }
@@ -121,7 +113,6 @@ class ScheduleState {
         end_s(tasks.num_tasks, 0.0),
         waiting_(waiting),
         planned_(machines.num_pools, 0),
-        channels_(machines.num_channels),
         claimed_(machines.num_channels, 0.0),
         ports_(machines.num_devices, 0.0) {
     double shortest_s = kNever;
@@ -132,10 +123,7 @@ class ScheduleState {
         }
       }
     }
-    for (Timeline& channel : channels_) {
-      channel.set_shortest(shortest_s);
-      channel.set_most_gaps(kMostGaps);
-    }
+    channels_.assign(m.num_channels, Timeline(shortest_s, kMostGaps));
     there_s_.assign(int64_t{t.num_tensors} * D, kNever);
     bundle_seconds.assign(int64_t{t.num_bundles} * D, 0.0);
     for (int32_t task = 0; task < t.num_tasks; ++task) {
@@ -160,11 +148,11 @@ class ScheduleState {
     std::vector<double> ranks(t.num_tasks, 0.0);
     for (auto task = order.rbegin(); task != order.rend(); ++task) {
       double after_s = 0;
-      for (const int32_t tensor : Row{flow.outputs, *task}) {
+      for (const int32_t tensor : flow.outputs[*task]) {
         const double sent_s =
             latency_s +
             static_cast<double>(t.tensor_bytes[tensor]) * s_per_byte;
-        for (const int32_t consumer : Row{flow.consumers, tensor}) {
+        for (const int32_t consumer : flow.consumers[tensor]) {
           after_s = std::max(after_s, sent_s + ranks[consumer]);
         }
       }
@@ -263,7 +251,7 @@ class ScheduleState {
     Arrival result = {0, 0};
     wanted_.clear();
     if (plan) fetched.clear();
-    for (const int32_t tensor : Row{flow.inputs, task}) {
+    for (const int32_t tensor : flow.inputs[task]) {
       const int32_t maker = t.tensor_task[tensor];
       if (device[maker] == d) {
         result.time_s = std::max(result.time_s, end_s[maker]);

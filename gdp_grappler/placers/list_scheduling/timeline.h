@@ -13,10 +13,9 @@ namespace gdp {
 class Timeline {
  public:
   // Joins spans with a gap shorter than `shortest`, because nothing fits there.
-  void set_shortest(double shortest) { shortest_ = shortest; }
-
-  // `Earliest` looks at the latest `most` gaps only.
-  void set_most_gaps(size_t most) { most_gaps_ = most; }
+  // `Earliest` looks at the latest `most_gaps` gaps only.
+  explicit Timeline(double shortest = 0, size_t most_gaps = ~size_t{0})
+      : shortest_(shortest), most_gaps_(most_gaps) {}
 
   // The earliest start of a free span of a length, at `ready` or later.
   double Earliest(double ready, double length) const {
@@ -64,8 +63,8 @@ class Timeline {
     double start, end;
   };
   std::vector<Span> busy_;
-  double shortest_ = 0;
-  size_t most_gaps_ = ~size_t{0};
+  double shortest_;
+  size_t most_gaps_;
 };
 
 }  // namespace gdp

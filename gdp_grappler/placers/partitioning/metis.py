@@ -98,8 +98,8 @@ class MetisPlacer:
 
     def propose(targets: Sequence[partitioning.Target],
                 cuts: Sequence[_Cut]) -> Iterator[partitioning.Proposal]:
-      return (_proposal(target, problem.allowed, problem.seed, cut)
-              for target in targets for cut in cuts)
+      return (_proposal(target, problem.allowed, problem.seed, how)
+              for target in targets for how in cuts)
 
     return partitioning.best_of_two_rounds(
         problem, functools.partial(propose, cuts=[_Cut()]),
@@ -111,12 +111,13 @@ def cut(graph: group_graph.GroupGraph, shares: np.ndarray) -> np.ndarray:
 
   Args:
     graph: V vertices.
-    shares: float64 [k], share of the weight that each part should get; sum 1.
+    shares: float64 [k], share of the weight that each part should get, as a
+      multiple of one number.
 
   Raises:
     GdpError: pymetis is not installed.
   """
-  return _cut(graph, shares, False, _DEFAULT_UFACTOR, -1)
+  return _cut(graph, shares / shares.sum(), False, _DEFAULT_UFACTOR, -1)
 
 
 def few_cuts(problem: placer_lib.Problem) -> Iterator[np.ndarray]:
@@ -144,10 +145,10 @@ def few_cuts(problem: placer_lib.Problem) -> Iterator[np.ndarray]:
 
 
 def _proposal(target: partitioning.Target, allowed: np.ndarray, seed: int,
-              cut: _Cut) -> partitioning.Proposal:
-  ufactor = _ufactor(cut.imbalance, target.num_workers, cut.recursive)
-  parts = _cut(_without_fixed(target), target.worker_shares, cut.recursive,
-               ufactor, seed + cut.seed)
+              how: _Cut) -> partitioning.Proposal:
+  ufactor = _ufactor(how.imbalance, target.num_workers, how.recursive)
+  parts = _cut(_without_fixed(target), target.worker_shares, how.recursive,
+               ufactor, seed + how.seed)
   outside = target.fixed >= target.num_workers
   parts = arrangement.arrange(np.where(outside, target.fixed, parts), target,
                               allowed)

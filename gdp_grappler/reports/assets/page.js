@@ -284,12 +284,12 @@
                   'longdashdot'];
   function drawMemory() {
     const traces = [];
-    const held = data.pools.map((pool, p) => Math.max(...runs.map(
-        run => run.peaks[p])));
-    // Memories that are almost unused have no curve.
-    const least = Math.max(...held) / 1000;
+    const filled = data.pools.map((pool, p) => Math.max(...runs.map(
+        run => run.peaks[p])) / pool.bytes);
+    // Memories that are almost empty have no curve.
+    const least = Math.max(...filled) / 1000;
     runs.forEach((run, r) => data.pools.forEach((pool, p) => {
-      if (held[p] < least || !held[p]) return;
+      if (filled[p] < least || !filled[p]) return;
       const curve = run.memory[p];
       traces.push({
         type: 'scatter', mode: 'lines', x: curve.at.map(onAxis),

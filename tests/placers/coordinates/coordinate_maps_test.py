@@ -20,8 +20,9 @@ def _rows(made, count, **work):
   """int [K, N], the part of each op in K maps."""
   tiles = _tiles(made.graph)
   of_ops = made.graph.flops + 1. if not work else work['work']
-  maps = coordinate_maps.Maps(tiles, tiles.totals(of_ops))
-  return maps.rows(np.full(count, 1 / count))[:, tiles.groups]
+  rows = coordinate_maps.maps(tiles, tiles.totals(of_ops),
+                              np.full(count, 1 / count))
+  return rows[:, tiles.groups]
 
 
 def _is_there(rows, expected, known):
@@ -81,6 +82,16 @@ def test_a_tile_sends_a_tensor_once():
   row = np.empty(tiles.num_tiles, int)
   row[tiles.groups] = layer
   assert tiles.cuts(np.stack([row, row * 0])).tolist() == [[250, 0], [3, 0]]
+
+
+def test_some_tiles_alone_have_their_own_groups():
+  tiles = _tiles(unrolled.make(3, 5).graph)
+  weights = np.arange(len(tiles.groups)) + 1.
+  own = np.array([5, 1, 3])
+  part = tiles.induced(own)
+  assert part.num_tiles == 3
+  kept = weights[np.isin(tiles.groups, own)]
+  assert (part.totals(kept) == tiles.totals(weights)[own]).all()
 
 
 def test_loads_and_cuts_are_those_of_each_row():

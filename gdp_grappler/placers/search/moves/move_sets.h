@@ -117,8 +117,8 @@ class Growth {
   }
 
   // `size` connected groups around one, or fewer if fewer are connected. The
-  // rule is that of `grown` in neighbourhood.py. If a placement `row` is given,
-  // the set only has groups on the device of `start`.
+  // rule is that of `grown` in connected_sets.py. If a placement `row` is
+  // given, the set only has groups on the device of `start`.
   Span Grown(int32_t start, int32_t size, const int32_t* row,
              MoveRandom* random) {
     if (++draw_ == 0) {  // The number of draws has overflowed.

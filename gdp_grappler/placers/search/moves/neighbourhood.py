@@ -1,23 +1,18 @@
-"""Connected sets of vertices, of random size, that a search moves.
+"""Functions that several searches by moves use.
 
-A set grows from one vertex along edges. Heavy edges are preferred, because
-vertices that exchange many bytes should stay on one device.
+A set of vertices that moves grows from one vertex along edges. Heavy edges are
+preferred, because vertices that exchange many bytes should stay on one device.
 """
 
 from __future__ import annotations
 
-import math
-import random
-from typing import Callable, Iterable
+from typing import Iterable
 
 import numpy as np
 
 # Probability that a set joins a vertex over the lightest edge. The probability
 # grows to 1 over the heaviest edge.
 _LEAST_EAGERNESS = 0.2
-
-# A neighbour, and the probability that a set joins the neighbour.
-Edge = tuple[int, float]
 
 
 def eagerness(size: np.ndarray) -> np.ndarray:
@@ -31,62 +26,9 @@ def eagerness(size: np.ndarray) -> np.ndarray:
       len(rank), 1)
 
 
-def random_size(most: int, rng: np.random.Generator) -> int:
-  """A random size from 1 to `most`, log-uniform."""
-  return min(int(math.exp(rng.random() * math.log(most + 1))), most)
-
-
-def python_random(rng: np.random.Generator) -> random.Random:
-  """A generator that draws single numbers faster than NumPy does."""
-  return random.Random(seed(rng))
-
-
 def seed(rng: np.random.Generator) -> int:
   """A random seed for another generator."""
   return int(rng.integers(1 << 62))
-
-
-def grown(start: int, size: int, edges_of: Callable[[int], list[Edge]],
-          rng: random.Random) -> np.ndarray:
-  """int [S], connected vertices around a start.
-
-  Args:
-    start: A vertex.
-    size: Number of vertices; the set is smaller if fewer are connected.
-    edges_of: Returns the edges of a vertex.
-    rng: Random numbers; see `python_random`.
-  """
-  # Most sets are small, so plain Python is faster than NumPy over all edges.
-  draw = rng.random
-  inside, frontier = {start}, list(edges_of(start))
-  while frontier and len(inside) < size:
-    index = int(draw() * len(frontier))
-    vertex, eager = frontier[index]
-    if vertex not in inside and draw() >= eager:
-      continue
-    frontier[index] = frontier[-1]
-    frontier.pop()
-    if vertex not in inside:
-      inside.add(vertex)
-      frontier += edges_of(vertex)
-  return np.fromiter(inside, int, len(inside))
-
-
-def moved(devices: np.ndarray, vertices: np.ndarray, target: int,
-          allowed: np.ndarray) -> np.ndarray:
-  """int [V], a placement after the move of some vertices.
-
-  A vertex that may not be on the target stays.
-
-  Args:
-    devices: int [V], the placement before the move; not changed.
-    vertices: int [S], the vertices to move.
-    target: The new device of the vertices.
-    allowed: bool [V, D], devices that each vertex may have.
-  """
-  result = devices.copy()
-  result[vertices[allowed[vertices, target]]] = target
-  return result
 
 
 def unions(current: np.ndarray,
