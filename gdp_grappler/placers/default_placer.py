@@ -7,6 +7,7 @@ searches. The placer `gdp_policy` (`move_policy`) needs only the move network.
 
 from __future__ import annotations
 
+import math
 from typing import Callable, Sequence
 
 import numpy as np
@@ -16,7 +17,6 @@ from gdp_grappler import progress as progress_lib
 from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import bounds
-from gdp_grappler.graph.structure import coordinates
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
@@ -40,8 +40,8 @@ POLICY = 'policy'
 MOVES = 'gdp_policy'
 REFINED = 'refined'
 # The anchors: placers whose placements are starts of the search. Each anchor
-# has the best start of some graph. Other starts are single devices and, if time
-# is left, blocks of the topological order.
+# has the best start of some graph. Other starts are single devices, sometimes a
+# quick schedule, and blocks of the topological order if time is left.
 ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
            'm_etf', 'heft')
 # Anchors that propose few placements. They run before `gdp_policy`.
@@ -52,15 +52,21 @@ _BEFORE_MOVES = registry.EXPERT, 'hierarchical'
 # coarse graph, its search needs this time.
 _BEFORE_MOVES_IN_ORDER = 'structured', 'metis'
 # Anchors that do not run after `gdp_policy`, which makes similar placements,
-# unless a fast placement exceeds a memory.
+# unless a placement that exceeds a memory is faster than all that fit.
 _LIKE_MOVES = 'm_sct', 'm_etf', 'heft'
-# The anchor among these that runs nevertheless if no single device has room for
-# the graph. In tight memory its placements are often better starts.
-_SCHEDULER = 'm_etf'
-# A placer that makes one schedule of this anchor, in much less time. It runs
-# before all anchors if the graph shows no layers, because little time may be
-# left for anchors. If there are layers, `structured` has better starts.
+# The anchor among these that also runs if no single device has room for the
+# graph. In tight memory its placements are often better starts. It does not run
+# if the number of prices ends the search, because this anchor obeys the clock.
+_IN_TIGHT_MEMORY = 'm_etf'
+# A placer of one quick schedule, for graphs of which the anchors found no good
+# placement. In a short time METIS may be the only anchor that ends, and its
+# placement of a wide graph may be no better than one device.
 _QUICK_SCHEDULER = 'm_etf_published'
+# A placement is good if its step is at most this share of that on one device.
+_GOOD = .8
+# Seconds of the quick scheduler per op and device. It has no deadline of its
+# own, so it runs only if the whole search may take that long.
+_SCHEDULED_OP_S = 1e-6
 # Further anchors that do not run after `gdp_policy` if there is a coarse graph.
 # The search of the coarse graph finds placements as good as theirs.
 _LIKE_COARSE = ('metis',)
@@ -135,8 +141,7 @@ class DefaultPlacer:
         priced,
         one_device.of_each_kind(problem.cluster, problem.allowed,
                                 problem.op_seconds), ONE_DEVICE, deadline.clock)
-    tight = not priced.fits
-    self._add_schedule(problem, priced)
+    alone_s = float(priced.prices.valid_seconds.min())
     # Blocks are priced after the anchors, which are more likely to be fast.
     blocks = annealing_placer.blocks(problem, rng)
     bound_s = bounds.lower_bound(problem.graph, problem.cluster,
@@ -148,7 +153,8 @@ class DefaultPlacer:
     coarse = multilevel.coarsened(
         problem, search_time.coarse_s(problem, worth_s, deadline))
     self._ask(problem, priced, bound_s, deadline, coarse is not None, moves,
-              tight)
+              math.isinf(alone_s) and not problem.ends_by_count)
+    self._add_schedule(problem, priced, alone_s)
     if _has_time(deadline, each_s * len(blocks)) or not priced.fits:
       each_s = _add_timed(priced, blocks, annealing_placer.BLOCKS,
                           deadline.clock)
@@ -163,13 +169,25 @@ class DefaultPlacer:
               for row in best.values()), *in_order)
 
   def _add_schedule(self, problem: placer_lib.Problem,
-                    priced: priced_placements.PricedPlacements) -> None:
-    """Adds a quick schedule of a graph without layers and time steps."""
-    if (_SCHEDULER in self._anchors and
-        not coordinates.of(problem.graph).readable):
-      schedule = registry.create(_QUICK_SCHEDULER).place(problem)
-      priced.add([schedule.devices[problem.graph.first_ops]], _QUICK_SCHEDULER,
-                 None)
+                    priced: priced_placements.PricedPlacements,
+                    alone_s: float) -> None:
+    """Adds a quick schedule if no placement is good so far.
+
+    Args:
+      problem: The problem to place.
+      priced: Placements; gets the schedule.
+      alone_s: Step of the best single device; infinite if none has room.
+    """
+    seconds = (_SCHEDULED_OP_S * problem.graph.num_ops
+               * problem.cluster.num_devices)
+    if (not self._anchors or not problem.evaluator.simulated or
+        seconds > search_time.budget_s(problem) or
+        (priced.fits and priced.prices.valid_seconds.min() <= _GOOD * alone_s)):
+      return
+    progress_lib.doing('making a schedule')
+    schedule = registry.create(_QUICK_SCHEDULER).place(problem)
+    priced.add([schedule.devices[problem.graph.first_ops]], _QUICK_SCHEDULER,
+               None)
 
   def _search(self, problem: placer_lib.Problem,
               priced: priced_placements.PricedPlacements,
@@ -224,9 +242,10 @@ class DefaultPlacer:
 
     A few anchors run first, then `gdp_policy`, then the other anchors. If
     little time is left after `gdp_policy`, none of the others runs. With more
-    time, those that make similar placements are left out. But if a fast
-    placement exceeds a memory, or if `gdp_policy` took no part, all of the
-    others run.
+    time, those that make similar placements are left out. In tight memory m-ETF
+    is none of these. All of the others run if no placement fits, if memory is
+    not tight and a placement that exceeds a memory is faster than all that fit,
+    or if `gdp_policy` took no part.
 
     Args:
       problem: The problem to place.
@@ -235,7 +254,7 @@ class DefaultPlacer:
       deadline: End of all searches.
       repeats: Whether a coarse graph is searched, too.
       moves: Draws moves of the problem.
-      tight: Whether no single device has room for the graph.
+      tight: Whether no single device has room, and the clock ends the search.
     """
     config, clock = search_config.DEFAULT.time, deadline.clock
     has_time = move_policy.has_time(problem, deadline.remaining_s)
@@ -257,9 +276,9 @@ class DefaultPlacer:
     if took_part and (priced.fastest_fits or (tight and priced.fits)):
       if not move_policy.leaves_time(problem, left_s):
         return
-      similar = (*_LIKE_MOVES, *_LIKE_COARSE) if repeats else _LIKE_MOVES
+      similar = {*_LIKE_MOVES, *(_LIKE_COARSE if repeats else ())}
       if tight:
-        similar = tuple(name for name in similar if name != _SCHEDULER)
+        similar.remove(_IN_TIGHT_MEMORY)
       others = [name for name in others if name not in similar]
     self._ask_anchors(problem, priced, others, deadlines.within(left_s, clock),
                       has_answer)

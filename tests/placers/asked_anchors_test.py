@@ -45,6 +45,7 @@ def _add_halves(monkeypatch):
 
 _FEW, _FEW_REPEATED = ['structured', 'metis'], ['structured']
 _ALL, _TIGHT_REPEATED = [*_FEW, 'm_etf'], [*_FEW_REPEATED, 'm_etf']
+_NOTHING_FITS = [*_ALL, 'm_etf_published']
 
 
 @pytest.mark.parametrize(
@@ -54,8 +55,8 @@ _ALL, _TIGHT_REPEATED = [*_FEW, 'm_etf'], [*_FEW_REPEATED, 'm_etf']
         (True, True, 1 << 40, 1 << 40, _FEW_REPEATED),
         (False, False, 1 << 40, 1 << 40, _ALL),
         (False, True, 1 << 40, 1 << 40, _ALL),
-        (True, False, 1000, 1000, _ALL),
-        (True, True, 1000, 1000, _ALL),
+        (True, False, 1000, 1000, _NOTHING_FITS),
+        (True, True, 1000, 1000, _NOTHING_FITS),
         (True, False, 1000, 1 << 40, _ALL),
         (True, True, 1000, 1 << 40, _ALL),
         # Only the halves of `gdp_policy` fit, and no single device.
@@ -78,7 +79,7 @@ def test_anchors_like_the_policy_are_asked_without_it_or_in_tight_memory(
                                             memory_bytes=host_bytes), *others))
   problem = problems.make(graphs.make_graph(num_ops=12,
                                             param_bytes=400), cluster,
-                          np.array([[100., 1., 1.]] * 12),
+                          np.array([[100., 1., 1.]] * 12), time_budget_s=40.,
                           clock=watched_anchors.Clock())
   default_placer.DefaultPlacer(anchors=('metis', 'structured', 'm_etf'),
                                asks_policy=False).place(problem)

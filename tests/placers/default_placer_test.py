@@ -186,13 +186,13 @@ def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
   placer = default_placer.DefaultPlacer(anchors=anchors)
   problem = _problem(1., time_budget_s=4., clock=clock)
   placement = placer.place(problem)
-  assert [name for name, _ in asked] == ['m_etf_published', 'single_device']
+  assert [name for name, _ in asked] == ['single_device', 'm_etf_published']
   assert policy.loaded == 0
   assert problems.seconds_of(problem, placement) <= 12
   asked.clear()
-  placer.place(_problem(1., time_budget_s=35., clock=clock))
+  placer.place(_problem(1., time_budget_s=30., clock=clock))
   # The last anchor is too late. The policy is not.
-  assert [name for name, _ in asked] == ['m_etf_published', *anchors[:3]]
+  assert [name for name, _ in asked] == [*anchors[:3], 'm_etf_published']
   assert policy.loaded == 1
 
 
@@ -229,7 +229,7 @@ def test_one_anchor_is_asked_if_the_time_is_over_at_once(
   # The expert's placement is one device, which is known. `hierarchical` has
   # nothing to propose for one host, and `structured` nothing without structure.
   assert [name for name, _ in asked] == [
-      'm_etf_published', 'human_expert', 'hierarchical', 'structured', 'metis'
+      'human_expert', 'hierarchical', 'structured', 'metis', 'm_etf_published'
   ]
 
 
@@ -241,6 +241,17 @@ def test_a_quick_schedule_is_a_start_in_spite_of_little_time(policy):
   placement = placer.place(problem)
   assert placer.winner == 'm_etf_published'
   assert problems.seconds_of(problem, placement) == 6
+
+
+@pytest.mark.parametrize('ops, budget_s, asked', [(12, 4e-5, True),
+                                                  (12, 3e-5, False)])
+def test_a_quick_schedule_takes_no_longer_than_the_whole_search(
+    policy, ops, budget_s, asked):
+  ticks = itertools.count(step=100.)
+  problem = _problem(1., ops, time_budget_s=budget_s, clock=lambda: next(ticks))
+  placer = default_placer.DefaultPlacer(anchors=_SINGLE)
+  placer.place(problem)
+  assert (placer.winner == 'm_etf_published') == asked
 
 
 def test_waiting_for_the_policy_takes_nothing_of_the_budget(monkeypatch):

@@ -24,13 +24,19 @@ def worth_s(problem: placer_lib.Problem, prices: evaluator_lib.Prices,
   return min(whole_s, max(search_config.DEFAULT.time.steps * gain_s, 0.))
 
 
-def coarse_s(problem: placer_lib.Problem, worth_s: float,
+def coarse_s(problem: placer_lib.Problem, all_s: float,
              deadline: deadlines.Deadline) -> float:
-  """Seconds that the search of a smaller problem may take."""
+  """Seconds that the search of a smaller problem may take.
+
+  Args:
+    problem: The large problem.
+    all_s: Seconds that all searches together are worth.
+    deadline: End of all searches.
+  """
   left_s = deadline.remaining_s
   if left_s and problem.ends_by_count:
     left_s = budget_s(problem)
-  return search_config.DEFAULT.coarse.share * min(worth_s, left_s)
+  return search_config.DEFAULT.coarse.share * min(all_s, left_s)
 
 
 def budget_s(problem: placer_lib.Problem) -> float:
@@ -40,28 +46,28 @@ def budget_s(problem: placer_lib.Problem) -> float:
   return problem.time_budget_s
 
 
-def limit(problem: placer_lib.Problem, worth_s: float,
+def limit(problem: placer_lib.Problem, search_s: float,
           left_s: float) -> search_budget.SearchBudget:
   """The budget of a search that begins now.
 
-  If the user gave a time budget, the clock ends the search, after `worth_s` or
+  If the user gave a time budget, the clock ends the search, after `search_s` or
   `left_s`. If there is no time budget, or if the result has to be repeatable, a
-  number of prices that stands for `worth_s` ends the search
+  number of prices that stands for `search_s` ends the search
   (`annealing_placer.affordable`), and the clock only on a slow machine. If
   steps are measured, the clock ends the search in any case.
 
   Args:
     problem: G groups.
-    worth_s: Seconds that the search is worth.
+    search_s: Seconds that the search is worth.
     left_s: Seconds that are left.
   """
   count = annealing_placer.evaluations_for(problem)
-  seconds = min(left_s, worth_s)
+  seconds = min(left_s, search_s)
   if not problem.ends_by_count or not problem.evaluator.simulated:
     return search_budget.SearchBudget(count, seconds, clock=problem.clock)
   config = search_config.DEFAULT
   share = config.time.waited_for if problem.repeatable else 1.
-  affordable = annealing_placer.affordable(problem, share * worth_s)
+  affordable = annealing_placer.affordable(problem, share * search_s)
   batch = config.annealing.batch
   count = min(affordable, count) // batch * batch
   return search_budget.SearchBudget(count, seconds, config.time.grace,
