@@ -5,7 +5,12 @@ Each message says what failed, why, and what to do.
 
 from __future__ import annotations
 
+import reprlib
+from typing import Any
+
 _LONGEST = 2000  # Characters of a message. It stays readable in a log.
+# Characters of a value in a message, after which the remedy is still in view.
+_LONGEST_VALUE = 100
 
 
 def one_line(message: object, longest: int = _LONGEST) -> str:
@@ -24,6 +29,24 @@ def one_line(message: object, longest: int = _LONGEST) -> str:
     half = (longest - len(gap)) // 2
     text = f'{text[:half]}{gap}{text[-half:]}'
   return printable(text)
+
+
+def shown(value: Any) -> str:
+  """Returns the text of a user's value for a message, as `repr` gives it.
+
+  A program or a file may contain any value: text of megabytes, lists nested a
+  thousand deep, numbers with too many digits for Python, or objects whose own
+  `__repr__` fails. The middle of a long text is left out.
+
+  Args:
+    value: Any object.
+  """
+  short = reprlib.Repr()
+  short.maxstring = short.maxlong = short.maxother = _LONGEST_VALUE
+  try:
+    return one_line(short.repr(value), _LONGEST_VALUE)
+  except Exception:  # Code of the program may raise anything.
+    return f'a value of type {type(value).__name__}'
 
 
 def first_line(error: BaseException) -> str:

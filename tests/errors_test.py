@@ -37,6 +37,43 @@ def test_errors_of_others_are_described_with_their_type():
   assert described.startswith('ValueError: aaa') and len(described) <= 40
 
 
+def _nested(depth):
+  return [] if not depth else [_nested(depth - 1)]
+
+
+class _Mute:
+
+  def __repr__(self):
+    raise RuntimeError
+
+
+@pytest.mark.parametrize('value, shown', [
+    ('a', "'a'"),
+    (1.5, '1.5'),
+    (True, 'True'),
+    ({'a': [1, 2]}, "{'a': [1, 2]}"),
+    (10**400, f'1{"0" * 47}...{"0" * 49}'),
+    (10**5000, 'a value of type int'),
+    (_nested(500), '[[[[[[[...]]]]]]]'),
+    ('\x1b[2J', "'\\x1b[2J'"),
+], ids=lambda value: type(value).__name__)
+def test_values(value, shown):
+  assert errors.shown(value) == shown
+
+
+@pytest.mark.parametrize(
+    'value',
+    ['a' * 10**6, [10**400] * 99,
+     dict.fromkeys(range(999), 'a' * 99),
+     _Mute()], ids=lambda value: type(value).__name__)
+def test_any_value_is_short(value):
+  assert len(errors.shown(value)) <= 100
+
+
+def test_a_value_without_a_text_is_told_by_its_type():
+  assert '_Mute' in errors.shown(_Mute())
+
+
 def test_megabytes_are_cut():
   printed = errors.one_line('begin ' + 'x' * (8 << 20) + ' end')
   assert len(printed) < 2010

@@ -244,7 +244,7 @@ def _path(card: str, driver: str, tensorflow: str,
 
 def _parsed(content: Mapping[str, Any]) -> Calibration:
   if content['device_type'] not in _TYPES:
-    raise ValueError(f'device_type is {content["device_type"]!r}')
+    raise ValueError(f'device_type is {errors.shown(content["device_type"])}')
   figures = content['figures']
   if not isinstance(figures, dict):
     raise ValueError('figures is no object')

@@ -55,13 +55,11 @@ class Device:
     lock_s: Seconds of each launch in which the thread holds the lock of the
       driver's context, so that launches take turns; at most `dispatch_s`.
     gap_s: Seconds between two kernels of the compute stream.
-    switch_s: Seconds by which each other busy stream of the context lengthens
-      `gap_s`.
+    switch_s: Seconds that each other busy stream of its context adds to a gap.
     callback_s: Seconds from the end of a copy on one of its streams to the
       dispatch of the ops that wait for the copy, if TensorFlow's event manager
       finds the end at its first look.
-    poll_s: Seconds that are added to `callback_s`, on average, if the event
-      manager has to look again.
+    poll_s: Mean seconds added to `callback_s` if the manager has to look again.
     context: Devices with the same value share a context of the driver: they are
       logical devices of one card in one process. '' means that devices with the
       same `compute` share one.
@@ -78,6 +76,7 @@ class Device:
       `peak_flops`; None if unknown (see `type_rates`).
     bfloat16_rate: The same for bfloat16.
     float64_rate: The same for float64.
+    winograd_rate: The same for float32 convolutions by Winograd's algorithm.
   """
 
   name: str
@@ -108,6 +107,7 @@ class Device:
   float16_rate: float | None = None
   bfloat16_rate: float | None = None
   float64_rate: float | None = None
+  winograd_rate: float | None = None
 
   @property
   def asynchronous(self) -> bool:

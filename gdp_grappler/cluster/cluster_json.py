@@ -74,7 +74,8 @@ def full_name(at: str, name: str) -> str:
 def _from_object(kind: type[_Part], at: str, fields: object) -> _Part:
   """A dataclass from a JSON object; `at` is '' for the whole file."""
   if not isinstance(fields, dict):
-    raise errors.ClusterError(f'{at} is {fields!r}; give a JSON object.')
+    raise errors.ClusterError(
+        f'{at} is {errors.shown(fields)}; give a JSON object.')
   prefix = f'{at}.' if at else ''
   known = {field.name: field for field in dataclasses.fields(kind)}
   for name in fields:
@@ -108,6 +109,7 @@ def _calibrated(at: str, fields: object) -> cluster_lib.Calibrated:
 
 def _list(at: str, value: object) -> Sequence[Any]:
   if not isinstance(value, (list, tuple)):
-    problem = 'missing; add it' if value is None else f'{value!r}; give a list'
+    problem = ('missing; add it'
+               if value is None else f'{errors.shown(value)}; give a list')
     raise errors.ClusterError(f'{at} is {problem}.')
   return value

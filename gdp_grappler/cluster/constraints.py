@@ -105,7 +105,7 @@ def advice_on_memory(graph: op_graph.OpGraph,
   if (lifted == allowed_devices(graph, cluster)).all():
     return ''
   return ('float arithmetic of GPUs stays there, because CPUs round it '
-          'otherwise; may_round lets it move to other memory')
+          'differently; may_round lets it move to other memory')
 
 
 def _possible(graph: op_graph.OpGraph,
@@ -223,5 +223,7 @@ def _infeasible(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
         'Give a cluster that has one.')
   return errors.InfeasiblePlacementError(
       f'No device of cluster "{cluster.name}" suits all ops of a group that '
-      f'must stay together: {"; ".join(lines)}. Remove a pin, or give a '
-      'cluster with a device that suits all.')
+      f'must stay together: {"; ".join(lines)}. '
+      + ('Remove a pin, or give' if any(
+          graph.pins[op] for op in ops) else 'Give')
+      + ' a cluster with a device that suits all.')

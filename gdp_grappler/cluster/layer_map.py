@@ -1,24 +1,25 @@
 """Devices by name scope: `{'encoder': 'GPU:0', 'decoder/*': 'GPU:1'}`.
 
 A pattern is one or more names, joined by '/'. They are names of Keras layers or
-other scopes; the last one may be the name of an op. A pattern matches an op if
-the op's path has these names one after the other, at any depth. So 'encoder'
-matches 'net/encoder/dense/MatMul' and its gradient,
-'gradient_tape/net/encoder/dense/MatMul/MatMul_1'. Names may have the wildcards
-of `fnmatch`; 'decoder/*' means the same as 'decoder'. If several patterns match
-an op, the pattern with the most names holds, then the pattern that matches at
-the greatest depth, then the pattern with the most letters, then the pattern
-without wildcards. Wildcards are no letters. '' and '*' hold for all ops that no
-other pattern matches.
+other scopes. If no layer or scope has the last name, this may be the name of an
+op. A pattern matches an op if the op's path has these names one after the
+other, at any depth. So 'encoder' matches 'net/encoder/dense/MatMul' and its
+gradient, 'gradient_tape/net/encoder/dense/MatMul/MatMul_1'. Names may have the
+wildcards of `fnmatch`; 'decoder/*' means the same as 'decoder'. If several
+patterns match an op, the pattern with the most names holds, then the pattern
+that matches at the greatest depth, then the pattern with the most letters, then
+the pattern without wildcards. Wildcards are no letters. '' and '*' hold for all
+ops that no other pattern matches.
 
-A name with wildcards is meant for layers. But it may match an op, or a scope
-inside a layer: 'a*' matches the op 'add', and the scope 'add_grad' of a loop.
-Such a match ranks below other matches of patterns with as many names.
+A name with wildcards is meant for layers. But it may match the scope of a loop,
+and an op if it matches no layer: 'a*' then matches the op 'add'. Such a match
+ranks below other matches of patterns with as many names.
 
 TensorFlow numbers scopes that are opened again, and Keras 3 opens the scope of
 a layer twice. So layers `dense` and `dense_1` get the scopes 'dense_1' and
 'dense_1_2'. A name therefore also matches its numbered scopes, unless the graph
-has a scope of exactly this name.
+has a scope of exactly this name. Where a caller of `match` knows the layer of a
+scope, the name of the layer decides.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ import dataclasses
 import fnmatch
 import functools
 import re
-from typing import Any, Iterator, Mapping, Sequence
+import types
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -44,7 +46,7 @@ _NUMBERED = re.compile(r'(.+)_\d+')
 _NUMBERS = re.compile(r'(?<=.)(_\d+)+$')
 _WILDCARD = re.compile(r'[*?\[]')
 _WILDCARDS = re.compile(r'[*?]|\[.[^]]*\]')
-# Names of the scopes of loops. All ops of a loop are on one device.
+# Names of the scopes of loops.
 _LOOP = re.compile(r'while(_\w+)?')
 # Depth of a match that is no layer.
 _NO_LAYER = -1
@@ -62,7 +64,7 @@ class Matches:
   patterns: np.ndarray
   only_default: np.ndarray
   _written: Sequence[str]
-  _paths: Sequence[tuple[str, ...]]
+  _scopes: _Scopes
 
   @property
   def idle(self) -> tuple[str, ...]:
@@ -95,8 +97,11 @@ class Matches:
     for number, pattern in enumerate(self._written):
       if number in used or not _parts(pattern):
         continue
-      matcher = _Matcher([pattern], self._paths)
-      own = [i for i, path in enumerate(self._paths) if matcher.best(path) == 0]
+      matcher = _Matcher([pattern], self._scopes)
+      own = [
+          i for i, path in enumerate(self._scopes.paths)
+          if matcher.best(path) == 0
+      ]
       result[pattern] = (self._written[int(np.bincount(found[own]).argmax())]
                          if own else '')
     return result
@@ -106,9 +111,9 @@ class Matches:
     """The most similar name, if any, for each pattern that matches no op."""
     # The number of a part is no number that TensorFlow added.
     known = {
-        part if choice.PART in part else _bare(part) for path in self._paths
-        for part in path[:-1]
-    }
+        part if choice.PART in part else _bare(part)
+        for path in self._scopes.paths for part in path[:-1]
+    } | set(self._scopes.layers.values())
     return {
         pattern: _nearest(pattern, known)
         for pattern, winner in self._winners.items() if not winner
@@ -130,11 +135,11 @@ def checked(entries: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
   for pattern, device in entries.items():
     if not isinstance(pattern, str) or len(pattern) > _MAX_LETTERS:
       raise errors.PlanError(
-          f'{str(pattern)[:40]!r} is no name of a layer or scope. Write for '
+          f'{errors.shown(pattern)} is no name of a layer or scope. Write for '
           'example "encoder" or "decoder/*".')
     if not isinstance(device, str):
       raise errors.PlanError(
-          f'The device of "{pattern}" is {repr(device)[:40]}. Write for '
+          f'The device of "{pattern}" is {errors.shown(device)}. Write for '
           'example "GPU:0".')
     cluster_lib.canonical_device(device)
   meant: dict[tuple[str, ...], str] = {}
@@ -155,18 +160,22 @@ def of_file(path: str, entries: Mapping[Any,
     raise type(error)(f'{path}: {error}') from error
 
 
-def match(patterns: Sequence[str], names: Sequence[str]) -> Matches:
+def match(
+    patterns: Sequence[str], names: Sequence[str],
+    layers: Mapping[tuple[str, ...], str] = types.MappingProxyType({})
+) -> Matches:
   """Finds the pattern that holds for each op.
 
   Args:
     patterns: Patterns as users write them.
     names: [N], names of all ops of one graph.
+    layers: Names of layers that are known, by the path of a scope.
   """
-  paths = list(map(path_of, names))
-  matcher = _Matcher(patterns, paths)
-  found = np.array(list(map(matcher.best, paths)), int)
+  scopes = _Scopes(names, layers)
+  matcher = _Matcher(patterns, scopes)
+  found = np.array(list(map(matcher.best, scopes.paths)), int)
   result = np.where(found < 0, matcher.default, found)
-  return Matches(result, (found < 0) & (result >= 0), patterns, paths)
+  return Matches(result, (found < 0) & (result >= 0), patterns, scopes)
 
 
 def has_wildcard(pattern: str) -> bool:
@@ -176,7 +185,7 @@ def has_wildcard(pattern: str) -> bool:
 
 def bare_name(name: str) -> str:
   """An op's name without the calls it was inlined from; 'x' for 'x_1'."""
-  return '/'.join(map(_bare, path_of(name)))
+  return '/'.join(map(_bare, _without_callers(name)))
 
 
 def outermost(name: str) -> str:
@@ -194,7 +203,7 @@ def plain_name(name: str) -> str:
   Keras 3 also numbers the scope of a model whose name has a number. For
   example, 'sequential_1_1' is the scope of the second model.
   """
-  return '/'.join(_NUMBERS.sub('', part) for part in path_of(name))
+  return '/'.join(_NUMBERS.sub('', part) for part in _without_callers(name))
 
 
 def _nearest(pattern: str, known: set[str]) -> list[str]:
@@ -219,11 +228,60 @@ class _State:
   partial: tuple[tuple[int, int], ...] = ()
 
 
+class _Names:
+  """Names in a graph, and what TensorFlow may have numbered."""
+
+  def __init__(self, names: Iterable[str]) -> None:
+    self._names = set(names)
+    self._numbered = {
+        _bare(part) for part in self._names if _bare(part) != part
+    }
+
+  def fits(self, wanted: str, part: str) -> bool:
+    """Whether a name without wildcards matches one of the names."""
+    # The scope 'dense_1' may be of layer `dense_1`, or of layer `dense`.
+    means_other = (wanted in self._numbered and _bare(wanted) != wanted and
+                   _bare(wanted) not in self._names)
+    if part == wanted:
+      return not means_other
+    return _bare(part) == wanted and (means_other or wanted not in self._names)
+
+
+class _Scopes:
+  """The scopes of N ops.
+
+  Attributes:
+    paths: [N], scopes and name of each op.
+    of_layers: Scopes that may be layers. A scope with the name of an op is
+      none: it has the op's constants or its gradients. Grappler may have
+      removed the op, so a scope that has only gradients is none either.
+    layers: Names of layers that are known, by the path of a scope.
+    layer_names: Names of `of_layers`.
+    all_names: Names of all scopes and ops.
+  """
+
+  def __init__(self, names: Sequence[str], layers: Mapping[tuple[str, ...],
+                                                           str]) -> None:
+    self.paths = list(map(path_of, names))
+    self.layers = layers
+    ops = frozenset(self.paths)
+    self.of_layers: dict[tuple[str, ...], None] = {}
+    for scope in dict.fromkeys(path[:-1]
+                               for name, path in zip(names, self.paths)
+                               if not name_parts.is_gradient(name)):
+      for end in range(1, len(scope) + 1):
+        if scope[:end] in ops:
+          break
+        self.of_layers[scope[:end]] = None
+    self.layer_names = _Names(scope[-1] for scope in self.of_layers)
+    self.all_names = _Names(part for path in self.paths for part in path)
+
+
 class _Matcher:
   """Matches patterns with the scopes of a graph, and visits each scope once."""
 
-  def __init__(self, patterns: Sequence[str],
-               paths: Sequence[tuple[str, ...]]) -> None:
+  def __init__(self, patterns: Sequence[str], scopes: _Scopes) -> None:
+    self._scopes, self._named = scopes, frozenset(scopes.layers.values())
     self._parts = [_parts(pattern) for pattern in patterns]
     self.default = next((i for i, parts in enumerate(self._parts) if not parts),
                         -1)
@@ -234,72 +292,83 @@ class _Matcher:
     self._letters = [(len(_WILDCARDS.sub('', ''.join(parts))),
                       not has_wildcard('/'.join(parts)))
                      for parts in self._parts]
-    self._ops = frozenset(paths)
-    self._names = {part for path in paths for part in path}
-    self._numbered = {
-        _bare(part) for part in self._names if _bare(part) != part
-    }
     self._states: dict[tuple[str, ...], _State] = {(): _State()}
+    # Patterns that match a layer, and so match no op. All layers are visited
+    # before the first op.
+    self._of_layers: set[int] = set()
+    for scope in scopes.of_layers:
+      self._state(scope)
 
   def best(self, path: tuple[str, ...]) -> int:
     """Index of the pattern that holds for an op; -1 for none."""
-    scopes = path[:-1]
+    return self._below(self._state(path[:-1]), path, None).best
+
+  def _state(self, scope: tuple[str, ...]) -> _State:
     depth = next(
-        d for d in range(len(scopes), -1, -1) if path[:d] in self._states)
-    state = self._states[path[:depth]]
-    while depth < len(scopes):
-      state = self._below(state, depth, path[depth],
-                          self._is_inner(path[:depth + 1]))
-      depth += 1
-      self._states[path[:depth]] = state
-    return self._below(state, depth, path[-1], is_inner=True).best
+        d for d in range(len(scope), -1, -1) if scope[:d] in self._states)
+    state = self._states[scope[:depth]]
+    for end in range(depth + 1, len(scope) + 1):
+      state = self._below(state, scope[:end], self._layer(scope[:end]))
+      self._states[scope[:end]] = state
+    return state
 
-  def _is_inner(self, scope: tuple[str, ...]) -> bool:
-    """Whether a scope is no layer: an op's name, a loop, or inside a loop."""
-    return scope in self._ops or any(map(_LOOP.fullmatch, scope))
+  def _layer(self, scope: tuple[str, ...]) -> str | None:
+    """Name of the layer of a scope; None if it is unknown."""
+    if not self._scopes.layers:
+      return None
+    return self._scopes.layers.get(
+        tuple(p for p in scope if p not in name_parts.OF_GRAPPLER))
 
-  def _below(self, state: _State, depth: int, part: str,
-             is_inner: bool) -> _State:
+  def _below(self, state: _State, path: tuple[str, ...],
+             layer: str | None) -> _State:
     """The state of a scope or an op in a scope.
 
     Args:
       state: State of the outer scope.
-      depth: Number of scopes around it.
-      part: Its name.
-      is_inner: Whether it is no layer.
+      path: Scopes around it, and its name.
+      layer: Name of the layer whose scope it is; None if it is unknown.
     """
     rank, best, partial = state.rank, state.best, []
-    for pattern, done in (*state.partial, *self._begun(part)):
+    may_be_layer = path in self._scopes.of_layers
+    for pattern, done in (*state.partial, *self._begun(path[-1], layer)):
       parts = self._parts[pattern]
-      if not self._fits(parts[done], part):
+      if not self._fits(parts[done], path[-1], layer, may_be_layer):
         continue
       if done + 1 < len(parts):
         partial.append((pattern, done + 1))
         continue
-      is_layer = not (is_inner and _WILDCARD.search(parts[done]))
-      own = (len(parts), depth if is_layer else _NO_LAYER,
+      # All ops of a loop are on one device, so its scopes are no layers.
+      is_layer = may_be_layer and not any(map(_LOOP.fullmatch, path))
+      if is_layer:
+        self._of_layers.add(pattern)
+      elif not may_be_layer and pattern in self._of_layers:
+        continue
+      counts = is_layer or not _WILDCARD.search(parts[done])
+      own = (len(parts), len(path) - 1 if counts else _NO_LAYER,
              *self._letters[pattern])
       if own > rank:
         rank, best = own, pattern
     return _State(rank, best, tuple(partial))
 
-  def _begun(self, part: str) -> Iterator[tuple[int, int]]:
+  def _begun(self, part: str, layer: str | None) -> Iterator[tuple[int, int]]:
     # A set would have another order in each process.
-    for start in dict.fromkeys((part, _bare(part), '*')):
+    for start in dict.fromkeys((part, layer or _bare(part), '*')):
       for pattern in self._starts.get(start, ()):
         yield pattern, 0
 
-  def _fits(self, wanted: str, part: str) -> bool:
+  def _fits(self, wanted: str, part: str, layer: str | None,
+            may_be_layer: bool) -> bool:
     """Whether a name of a pattern matches a part of a path."""
+    if layer is not None:
+      return (fnmatch.fnmatchcase(layer, wanted)
+              if _WILDCARD.search(wanted) else wanted == layer or
+              wanted == part and wanted not in self._named)
     if _WILDCARD.search(wanted):
       return (fnmatch.fnmatchcase(part, wanted) or
               fnmatch.fnmatchcase(_bare(part), wanted))
-    # The scope 'dense_1' may be of layer `dense_1`, or of layer `dense`.
-    means_other = (wanted in self._numbered and _bare(wanted) != wanted and
-                   _bare(wanted) not in self._names)
-    if part == wanted:
-      return not means_other
-    return _bare(part) == wanted and (means_other or wanted not in self._names)
+    scopes = self._scopes
+    return (scopes.layer_names if may_be_layer else scopes.all_names).fits(
+        wanted, part)
 
 
 def _parts(pattern: str) -> tuple[str, ...]:
@@ -311,6 +380,10 @@ def _parts(pattern: str) -> tuple[str, ...]:
 
 def path_of(name: str) -> tuple[str, ...]:
   """Scopes and name of an op, without the calls it was inlined from."""
+  return _without_callers(name_parts.without_infix(name))
+
+
+def _without_callers(name: str) -> tuple[str, ...]:
   parts = name.split('/')
   return tuple(
       p for p in parts[:-1] if not name_parts.is_caller(p)) + (parts[-1],)

@@ -58,7 +58,7 @@ def read(limits: str | Mapping[Any, Any] | None) -> MaxMemory:
   if isinstance(limits, str):
     return parse(limits)
   if not isinstance(limits, Mapping):
-    raise _bad(f'{limits!r} is no text and no dict')
+    raise _bad(f'{errors.shown(limits)} is no text and no dict')
   return checked(limits)
 
 
@@ -124,16 +124,16 @@ def _device(device: Any) -> str:
       return device
     except errors.ClusterError:
       pass
-  raise _bad(f'{device!r} is no device')
+  raise _bad(f'{errors.shown(device)} is no device')
 
 
 def _bytes(device: str, size: Any) -> int:
   match = _SIZE.fullmatch(str(size).strip())
   if isinstance(size, bool) or not match:
-    raise _bad(f'{size!r} for {device} is no size')
+    raise _bad(f'{errors.shown(size)} for {device} is no size')
   result = float(match[1]) * _UNITS[(match[2] or '').upper()]
   if not 1 <= result <= _LARGEST_BYTES:
-    raise _bad(f'{size!r} for {device} is out of range')
+    raise _bad(f'{errors.shown(size)} for {device} is out of range')
   return int(result)
 
 

@@ -31,7 +31,7 @@ Grappler's `OpLevelCostEstimator::GetDeviceInfo` (see `clock_rates`). Entries of
 bandwidth_bytes_per_s and launch_s, all per slot; slots; copy_s and
 copy_bytes_per_s; launch and the host's times (`validation.HOST_TIMES`);
 compute, memory, context and card; resident_threads; memory_margin; the rates of
-other types than float32 (`validation.TYPE_RATES`). GPUs are asynchronous unless
+other dense kernels (`validation.TYPE_RATES`). GPUs are asynchronous unless
 `launch` says otherwise.
 """
 

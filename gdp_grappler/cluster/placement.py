@@ -19,10 +19,11 @@ class Violation:
 
   Attributes:
     kind: Kind of the rule. 'device': the op may not have its device. 'numbers':
-      the op could run there, but would round otherwise. 'colocation': ops of a
-      group are on different devices. 'memory': the placement exceeds a memory.
-      'shape': there is not one device of the cluster per op. 'priority': there
-      is not one finite priority per op. 'run': the step failed when it was run.
+      the op could run there, but would round differently. 'colocation': ops of
+      a group are on different devices. 'memory': the placement exceeds a
+      memory. 'shape': there is not one device of the cluster per op.
+      'priority': there is not one finite priority per op. 'run': the step
+      failed when it was run.
     message: The op or device, and the reason.
   """
 
@@ -119,7 +120,7 @@ class Placement:
       if rounded[group, device]:
         yield Violation(
             'numbers', f'{said}, where its numbers, or those of an op that '
-            f'stays with it, are rounded otherwise; allowed: {suited}; or '
+            f'stays with it, are rounded differently; allowed: {suited}; or '
             'allow that by may_round')
       else:
         yield Violation('device', f'{said}; allowed: {suited}')

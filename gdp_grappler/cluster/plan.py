@@ -73,7 +73,7 @@ class Plan:
     cluster: Cluster for which the plan was made.
     devices: Device of each op as in the file, such as 'GPU:0'.
     priorities: Priority of each op; None means first in, first out.
-    may_round: Whether ops may be on devices that round otherwise.
+    may_round: Whether ops may be on devices that round differently.
     placed_by: Name of the placer; '' if unknown, or if the file was edited.
     layers: Map of layers that chose the devices: patterns and devices; () if
       there is none, or if the file was edited.
@@ -284,8 +284,8 @@ def _check_fields(path: str, fields: Sequence[Any] | Mapping[str, Any]) -> None:
     raise _damaged(path, f'it lacks "format": "{_FORMAT}"')
   if fields.get('version') != _VERSION:
     raise errors.PlanError(
-        f'Plan {path} has version {fields.get("version")!r}; this program '
-        f'reads {_VERSION}. {_REMEDY}')
+        f'Plan {path} has version {errors.shown(fields.get("version"))}; this '
+        f'program reads {_VERSION}. {_REMEDY}')
   _check_names(path, fields)
   for key, kinds in (('graph', str), ('fingerprint', str),
                      ('cluster', (str, dict)), ('devices', dict)):
@@ -293,7 +293,7 @@ def _check_fields(path: str, fields: Sequence[Any] | Mapping[str, Any]) -> None:
       raise _damaged(path, f'"{key}" is missing or not of the right type')
   for op, device in fields['devices'].items():
     if not isinstance(device, str):
-      raise _damaged(path, f'the device of "{op}" is {device!r}')
+      raise _damaged(path, f'the device of "{op}" is {errors.shown(device)}')
   if not isinstance(fields.get('may_round', False), bool):
     raise _damaged(path, '"may_round" is neither true nor false')
   if not isinstance(fields.get('placed_by', ''), str):
@@ -329,8 +329,8 @@ def _check_priorities(path: str, fields: dict[str, Any]) -> None:
     if (isinstance(value, bool) or not isinstance(value, (int, float)) or
         not abs(value) <= _LARGEST_PRIORITY):
       raise _damaged(
-          path, f'in "priorities", that of "{op}" is {value!r}, not '
-          'a finite number')
+          path, f'in "priorities", that of "{op}" is {errors.shown(value)}, '
+          'not a finite number')
   lacking = next((op for op in devices if op not in priorities), None)
   if lacking is not None:
     raise _damaged(path, f'"priorities" lacks "{lacking}"')

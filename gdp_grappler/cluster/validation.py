@@ -9,6 +9,9 @@ from gdp_grappler import suggestions
 
 # Largest value of any figure. Larger values are mistakes and would overflow.
 _LARGEST = 1e18
+# Least value of figures that are not 0, such as rates. Times are divided by
+# rates, so smaller values would overflow, too.
+_LEAST = 1e-18
 _MOST_SLOTS = 1 << 16  # Of a device.
 _MOST_CHANNELS = 8  # Of a link.
 _TYPES = ('CPU', 'GPU')
@@ -17,8 +20,8 @@ LAUNCHES = ('synchronous', 'asynchronous')
 # Fields with the times of the host and the driver for an asynchronous device.
 HOST_TIMES = ('dispatch_s', 'visit_s', 'copy_dispatch_s', 'lock_s', 'gap_s',
               'switch_s', 'callback_s', 'poll_s')
-# Fields with rates of other types than float32.
-TYPE_RATES = ('float16_rate', 'bfloat16_rate', 'float64_rate')
+# Fields with rates of other dense kernels than plain ones of float32.
+TYPE_RATES = ('float16_rate', 'bfloat16_rate', 'float64_rate', 'winograd_rate')
 # Fields that are equal for all logical devices of a card.
 _OF_CARD = ('type', 'peak_flops', 'efficiency', 'bandwidth_bytes_per_s',
             'resident_threads', *TYPE_RATES)
@@ -57,7 +60,7 @@ def _check_device(at: str, device: Any) -> None:
   where = f' ({device.name})'
   if device.type not in _TYPES:
     raise errors.ClusterError(
-        f'{at}.type{where} is {device.type!r}; give CPU or GPU.')
+        f'{at}.type{where} is {errors.shown(device.type)}; give CPU or GPU.')
   for field in ('memory_bytes', 'peak_flops', 'efficiency',
                 'bandwidth_bytes_per_s'):
     _check_figure(f'{at}.{field}{where}', getattr(device, field))
@@ -88,15 +91,17 @@ def _check_device(at: str, device: Any) -> None:
   slots = device.slots
   if (isinstance(slots, bool) or not isinstance(slots, int) or
       not 1 <= slots <= _MOST_SLOTS):
-    raise errors.ClusterError(f'{at}.slots{where} is {slots!r}; give a whole '
-                              f'number from 1 to {_MOST_SLOTS}.')
+    raise errors.ClusterError(
+        f'{at}.slots{where} is {errors.shown(slots)}; give a whole number from '
+        f'1 to {_MOST_SLOTS}.')
   _check_launch(at, device, where)
 
 
 def _check_launch(at: str, device: Any, where: str) -> None:
   if device.launch not in LAUNCHES:
-    raise errors.ClusterError(f'{at}.launch{where} is {device.launch!r}; give '
-                              f'{" or ".join(LAUNCHES)}.')
+    raise errors.ClusterError(
+        f'{at}.launch{where} is {errors.shown(device.launch)}; give '
+        f'{" or ".join(LAUNCHES)}.')
   if device.lock_s > device.dispatch_s:
     raise errors.ClusterError(
         f'{at}.lock_s{where} is {device.lock_s!r}, more than dispatch_s, '
@@ -257,13 +262,15 @@ def _check_links(names: Sequence[str], links: tuple[Any, ...]) -> None:
 
 
 def _check_figure(at: str, value: float, or_zero: bool = False) -> None:
+  least = 0 if or_zero else _LEAST
   if (isinstance(value, bool) or not isinstance(value, (int, float)) or
-      not 0 <= value <= _LARGEST or (value == 0 and not or_zero)):
-    wanted = '0 or a positive number' if or_zero else 'a positive number'
+      not least <= value <= _LARGEST):
+    wanted = ('0 or a positive number up to'
+              if or_zero else f'a positive number from {_LEAST:.0e} to')
     raise errors.ClusterError(
-        f'{at} is {value!r}; give {wanted} up to {_LARGEST:.0e}.')
+        f'{at} is {errors.shown(value)}; give {wanted} {_LARGEST:.0e}.')
 
 
 def _check_text(at: str, value: str) -> None:
   if not isinstance(value, str) or not value:
-    raise errors.ClusterError(f'{at} is {value!r}; give a text.')
+    raise errors.ClusterError(f'{at} is {errors.shown(value)}; give a text.')

@@ -8,6 +8,7 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
+from gdp_grappler.evaluation.costs import op_details
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
@@ -49,9 +50,14 @@ def lower_bound(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   """
   allowed = constraints.allowed_devices(graph, cluster)
   seconds = np.where(allowed[graph.groups], op_seconds, np.inf)
+  # The GPU does not do the work of an op that works on its host.
+  hosts = op_details.hosts(cluster.devices)
+  elsewhere = np.outer(op_details.leave_gpus(graph), hosts
+                       != np.arange(len(hosts)))
+  work = np.where(elsewhere & np.isfinite(seconds), 0., seconds)
   return LowerBound(
       cluster.step_s + _longest_path_s(graph, seconds.min(axis=1)),
-      cluster.step_s + _divided_work_s(_by_group(graph, seconds), cluster))
+      cluster.step_s + _divided_work_s(_by_group(graph, work), cluster))
 
 
 def busiest_channel_s(schedule: schedule_lib.Schedule,

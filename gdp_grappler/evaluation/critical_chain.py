@@ -75,7 +75,7 @@ class _Search:
   def __init__(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement,
                schedule: schedule_lib.Schedule) -> None:
-    self._schedule, self._devices = schedule, placement.devices.tolist()
+    self._schedule, self._devices = schedule, schedule.devices.tolist()
     self._close_s = _CLOSE * max(schedule.step_time_s, 1e-12)
     self._seen: set[_Event] = set()
     by_consumer = np.argsort(graph.edges[:, 1], kind='stable')
@@ -91,7 +91,7 @@ class _Search:
     self._transfers = {key: index for index, key in enumerate(sent)}
     self._units = placement.cluster.compute_units.tolist()
     self._on_units = self._by_end(
-        placement.cluster.compute_units[placement.devices], schedule.end_s)
+        placement.cluster.compute_units[schedule.devices], schedule.end_s)
     self._leaving = self._by_end(schedule.transfer_sources,
                                  schedule.transfer_end_s)
     self._coming = self._by_end(schedule.transfer_targets,

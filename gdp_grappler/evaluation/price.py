@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import control_edges
@@ -49,6 +50,11 @@ class Price:
   critical_path_s: float
   busiest_s: float
 
+  def __repr__(self) -> str:
+    return (f'<Price {self.graph.name} on {self.placement.cluster.name}: '
+            f'step {self.fifo_s * 1e3:.4g} ms, ordered '
+            f'{self.ordered_s * 1e3:.4g} ms (simulated)>')
+
   def to_json(self, graph: op_graph.OpGraph) -> dict[str, Any]:
     """JSON of everything but single ops.
 
@@ -58,7 +64,7 @@ class Price:
     data = sent[sent >= 0]
     # A tensor that no execution makes is not sent.
     data = data[graph.executions[graph.tensor_ops[data]] > 0]
-    busy_s = _busy_s(self.placement, self.schedule)
+    busy_s = _busy_s(cluster, self.schedule)
     return {
         'graph': graph.name,
         'cluster': cluster.name,
@@ -100,8 +106,9 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
       priorities if the placement has priorities, else first in, first out.
 
   Raises:
+    GdpError: `order` is unknown.
     ValueError: the placement breaks a rule of the graph or is on another
-      cluster, or `order` is unknown.
+      cluster.
   """
   order = order_names.chosen(order, placement.priorities is not None)
   critical = critical_path_order.with_critical_path_order(
@@ -115,7 +122,7 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   schedule = simulator.schedule(drawn, fifo)
   slots = np.array([d.slots for d in placement.cluster.devices])
   units = placement.cluster.compute_units
-  work_s = np.bincount(units, _work_s(graph, placement, schedule, simulator))
+  work_s = np.bincount(units, _work_s(graph, schedule, simulator))
   width = np.zeros(len(work_s))
   np.maximum.at(width, units, slots)
   step_s = placement.cluster.step_s
@@ -125,13 +132,12 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
                step_s + float((work_s / width).max()))
 
 
-def _work_s(graph: op_graph.OpGraph, placement: placement_lib.Placement,
-            schedule: schedule_lib.Schedule,
+def _work_s(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
             simulator: simulator_lib.Simulator) -> np.ndarray:
   """float64 [D], seconds of ops and copies without memory contention."""
-  cluster, ops = placement.cluster, np.arange(graph.num_ops)
+  cluster, ops = simulator.cluster, np.arange(graph.num_ops)
   seconds = simulator.op_seconds(graph)
-  result = np.bincount(placement.devices, seconds[ops, placement.devices],
+  result = np.bincount(schedule.devices, seconds[ops, schedule.devices],
                        minlength=cluster.num_devices)
   tensors = schedule.transfer_tensors[schedule.work_transfers]
   data = tensors[tensors >= 0]  # Messages of control edges have no tensor.
@@ -147,11 +153,11 @@ def _work_s(graph: op_graph.OpGraph, placement: placement_lib.Placement,
       + per_byte[schedule.work_devices] * sizes, minlength=cluster.num_devices)
 
 
-def _busy_s(placement: placement_lib.Placement,
+def _busy_s(cluster: cluster_lib.Cluster,
             schedule: schedule_lib.Schedule) -> np.ndarray:
   """float64 [D], seconds of ops and copies in the schedule."""
-  count = placement.cluster.num_devices
-  ops = np.bincount(placement.devices, schedule.end_s - schedule.start_s,
+  count = cluster.num_devices
+  ops = np.bincount(schedule.devices, schedule.end_s - schedule.start_s,
                     minlength=count)
   return ops + np.bincount(schedule.work_devices, schedule.work_end_s
                            - schedule.work_start_s, minlength=count)

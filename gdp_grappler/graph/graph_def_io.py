@@ -24,6 +24,7 @@ from gdp_grappler.graph import recurrence_rounds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import union_find
 from gdp_grappler.graph import variable_names
+from gdp_grappler.graph import winograd
 from gdp_grappler.graph.control_flow import calls as calls_lib
 from gdp_grappler.graph.control_flow import frames as frames_lib
 from gdp_grappler.graph.control_flow import tensor_lists
@@ -210,15 +211,20 @@ def _launches(table: node_table.NodeTable, types: Sequence[str],
               properties: op_properties.OpProperties,
               copied: Mapping[int, tuple[int, int]],
               called: Mapping[int, calls_lib.CallCost]) -> dict[str, Any]:
-  """Returns the fields of an `OpGraph` that say how often kernels run."""
+  """Returns the fields of an `OpGraph` that say how kernels run."""
   rounds = recurrence_rounds.by_name(table.nodes, types, properties.shape)
   rounds |= calls_lib.rounds(table.nodes, called)
   for op, tensor in copied.items():
     # A kernel copies each row.
     rounds[table.names[op]] = max((1., *(properties.shape(*tensor) or ())[:1]))
   on_host = np.flatnonzero(table.flags(kernels.works_on_host)).tolist()
+  saving = winograd.by_name(table, properties.shape)
+  saving |= {
+      table.names[op]: call.winograd_share for op, call in called.items()
+      if call.winograd_share
+  }
   return {
-      'rounds_by_name': rounds,
+      'rounds_by_name': rounds, 'winograd_by_name': saving,
       'host_ops': frozenset(table.names[op] for op in on_host)
   }
 

@@ -67,6 +67,7 @@ class NodeTable:
   `index`.
 
   Attributes:
+    graph_name: Name of the graph in errors.
     nodes: [N], NodeDefs.
     names: [N], names of nodes.
     edges: Edges of all inputs, in the order of nodes and their inputs.
@@ -86,12 +87,13 @@ class NodeTable:
         or the graph is larger than 2 GB.
       PluginError: the native library is missing.
     """
+    self.graph_name = graph_name
     # Each access to an element of a repeated field makes a Python object.
     self.nodes = list(graph_def.node)
     self.names = [node.name for node in self.nodes]
     lib, data = _library(), graph_def.SerializeToString()
     self.handle = _Handle(lib.gdp_nodes_new(data, len(data)))
-    self._check(graph_name)
+    self._check()
     self.edges = Edges(
         _copied(lib.gdp_nodes_edges(self.handle.address),
                 3 * lib.gdp_nodes_num_edges(self.handle.address)).reshape(
@@ -101,21 +103,21 @@ class NodeTable:
     self._kind_list = self.kinds.tolist()
     self._first = np.unique(self.kinds, return_index=True)[1]
 
-  def _check(self, graph_name: str) -> None:
+  def _check(self) -> None:
     lib, address = _library(), self.handle.address
     if not address:
       raise errors.InvalidGraphError(
-          f'Graph "{graph_name}" is larger than TensorFlow can read: more than '
-          '2 GB. Keep its weights in variables.')
+          f'Graph "{self.graph_name}" is larger than TensorFlow can read: '
+          'more than 2 GB. Keep its weights in variables.')
     op = lib.gdp_nodes_faulty_node(address)
     if op < 0:
       return
     place = lib.gdp_nodes_faulty_input(address)
     if place < 0:
       raise errors.InvalidGraphError(
-          f'Graph "{graph_name}" has two nodes of the same name.')
+          f'Graph "{self.graph_name}" has two nodes of the same name.')
     raise errors.InvalidGraphError(
-        f'Node "{self.names[op]}" of graph "{graph_name}" has an input '
+        f'Node "{self.names[op]}" of graph "{self.graph_name}" has an input '
         f'"{self.nodes[op].input[place]}" that is not in the graph. The file '
         'is incomplete; export it again.')
 

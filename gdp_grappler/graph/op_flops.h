@@ -46,15 +46,15 @@ class Arithmetic {
         {"BiasAdd", &Arithmetic::Bias},
         {"BiasAddV1", &Arithmetic::Bias},
         {"Conv", &Arithmetic::Convolution},
-        {"Conv2D", &Arithmetic::OfOneChannel<&Arithmetic::Convolution>},
-        {"_FusedConv2D", &Arithmetic::OfOneChannel<&Arithmetic::Convolution>},
+        {"Conv2D", &Arithmetic::IfKnown<&Arithmetic::Convolution>},
+        {"_FusedConv2D", &Arithmetic::IfKnown<&Arithmetic::Convolution>},
         {"Conv3D", &Arithmetic::Convolution},
         {"_FusedConv3D", &Arithmetic::Convolution},
         {"Conv2DBackpropInput",
-         &Arithmetic::OfOneChannel<&Arithmetic::InputGradient>},
+         &Arithmetic::IfKnown<&Arithmetic::InputGradient>},
         {"Conv2DBackpropInputV2", &Arithmetic::InputGradient},
         {"Conv2DBackpropFilter",
-         &Arithmetic::OfOneChannel<&Arithmetic::FilterGradient>},
+         &Arithmetic::IfKnown<&Arithmetic::FilterGradient>},
         {"Conv2DBackpropFilterV2", &Arithmetic::FilterGradient},
         {"Conv3DBackpropInput", &Arithmetic::InputGradient},
         {"Conv3DBackpropInputV2", &Arithmetic::InputGradient},
@@ -119,14 +119,13 @@ class Arithmetic {
     return Windows(outputs, filter);
   }
 
-  // The filter of a grouped convolution has the input channels of one group. If
-  // a group has a single channel, the estimator takes the filter for one of all
-  // input channels. So only then the rule replaces the estimator.
+  // The estimator ignores dilations. If a group has a single channel, it takes
+  // the filter for one of all input channels. So it is called only if a shape
+  // is unknown.
   template <Rule kRule>
-  double OfOneChannel() const {
-    const bool is_gradient = op_.op() == "Conv2DBackpropFilter";
-    const auto* filter = is_gradient ? Output(0) : Input(1);
-    return FromLast(filter, 1) == 1 ? (this->*kRule)() : -1;
+  double IfKnown() const {
+    const double flops = (this->*kRule)();
+    return flops > 0 ? flops : -1;
   }
 
   // [m, k] times [k, n], with or without transposition.

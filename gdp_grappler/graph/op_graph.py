@@ -71,6 +71,9 @@ class OpGraph:
     element_types_by_name: Type of the elements of an op, or of the two parts of
       complex elements, by name of the op, if it is one of `ELEMENT_TYPES`.
       Other ops are left out and count as float32.
+    winograd_by_name: Share of an op's FLOPs that Winograd's algorithm computes
+      with fewer multiplications, by name of the op (see `winograd`): 1, or less
+      for a call. Other ops are left out and have 0.
     host_ops: Names of ops that have all their tensors in the memory of the
       host, and so launch no kernel, even if they are on a GPU.
     coordinates: int32 [G, C], positions of groups (see
@@ -104,6 +107,8 @@ class OpGraph:
   rounds_by_name: Mapping[str, float] = dataclasses.field(default_factory=dict)
   element_types_by_name: Mapping[str,
                                  str] = dataclasses.field(default_factory=dict)
+  winograd_by_name: Mapping[str,
+                            float] = dataclasses.field(default_factory=dict)
   host_ops: frozenset[str] = frozenset()
   coordinates: np.ndarray | None = None
   results: dict[str, Any] = dataclasses.field(default_factory=dict, init=False,
@@ -208,6 +213,13 @@ class OpGraph:
     if not self.rounds_by_name:
       return np.ones(self.num_ops)
     return np.array([self.rounds_by_name.get(name, 1.) for name in self.names])
+
+  @functools.cached_property
+  def winograd_shares(self) -> np.ndarray:
+    """float64 [N], `winograd_by_name` as an array over all ops."""
+    if not self.winograd_by_name:
+      return np.zeros(self.num_ops)
+    return np.array([self.winograd_by_name.get(n, 0.) for n in self.names])
 
   @functools.cached_property
   def works_on_host(self) -> np.ndarray:

@@ -17,7 +17,9 @@ from gdp_grappler import native
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import recurrence_rounds
+from gdp_grappler.graph import sparse_products
 from gdp_grappler.graph.control_flow import lost_shapes
+from gdp_grappler.graph.control_flow import stored_tensors
 
 # Index of an output of cuDNN's recurrent ops.
 _RESERVE_SPACE = 3
@@ -83,8 +85,10 @@ def estimate(table: node_table.NodeTable, unknown_dim: int) -> OpProperties:
   try:
     error = lib.gdp_properties_error(handle).decode(errors='replace')
     if error:
+      stored_tensors.check_order(table)
       raise errors.InvalidGraphError(
-          f'TensorFlow cannot infer the shapes of the graph: {error}.')
+          'TensorFlow cannot infer the shapes of graph '
+          f'"{table.graph_name}": {error.rstrip(".")}.')
     starts = _copy(lib.gdp_properties_starts(handle), n + 1, np.int64)
     ranks = _copy(lib.gdp_properties_ranks(handle), starts[-1], np.int64)
     result = OpProperties(
@@ -102,6 +106,9 @@ def estimate(table: node_table.NodeTable, unknown_dim: int) -> OpProperties:
                                               result.shape)
   for op, size in reserved.items():
     result.output_bytes[result.output_starts[op] + _RESERVE_SPACE] = size
+  for op, (flops, io_bytes) in sparse_products.work(table,
+                                                    result.shape).items():
+    result.flops[op], result.io_bytes[op] = flops, io_bytes
   return result
 
 

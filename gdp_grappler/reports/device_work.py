@@ -32,7 +32,7 @@ def of_schedule(placement: placement_lib.Placement,
   count = placement.cluster.num_devices
   return DeviceWork(
       np.bincount(placement.devices, minlength=count),
-      np.bincount(placement.devices, schedule.end_s - schedule.start_s,
+      np.bincount(schedule.devices, schedule.end_s - schedule.start_s,
                   minlength=count),
       np.bincount(schedule.work_devices,
                   schedule.work_end_s - schedule.work_start_s, minlength=count))

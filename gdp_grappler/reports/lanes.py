@@ -110,7 +110,7 @@ def _device_lanes(placement: placement_lib.Placement,
                   schedule: schedule_lib.Schedule, kinds: np.ndarray,
                   num_kinds: int, columns: int) -> Iterator[Lane]:
   for number, device in enumerate(placement.cluster.devices):
-    ops = np.flatnonzero(placement.devices == number)
+    ops = np.flatnonzero(schedule.devices == number)
     start_s, end_s = schedule.start_s[ops], schedule.end_s[ops]
     shares = _shares(start_s, end_s, kinds[ops], num_kinds,
                      schedule.step_time_s, columns)

@@ -117,7 +117,7 @@ def _run(graph: op_graph.OpGraph, run: PageRun) -> dict[str, Any]:
           v.message for v in price.evaluation.violations
       ], 'peaks': list(price.evaluation.peak_bytes), 'layers': list(run.layers),
       'cut': {'tensors': tensors,
-              'bytes': size}, 'device': placement.devices.tolist(),
+              'bytes': size}, 'device': schedule.devices.tolist(),
       'slot': schedule.slots.tolist(), 'start': _us(schedule.start_s),
       'duration': _us(schedule.end_s - schedule.start_s),
       'transfers': _transfers(graph, schedule),
@@ -223,7 +223,7 @@ def _chain_parts(
       ]
       op = int(schedule.transfer_ops[index])
     else:
-      where, op = [int(placement.devices[index])], index
+      where, op = [int(schedule.devices[index])], index
     busy_us, gap_us = (part.end_s - part.start_s) * 1e6, part.gap_s * 1e6
     last = rows[-1] if rows else None
     if last is not None and last['where'] == where and not part.is_transfer:

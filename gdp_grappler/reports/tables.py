@@ -8,6 +8,8 @@ import re
 import shutil
 from typing import Container, Iterable, Sequence
 
+from gdp_grappler.reports import units
+
 # Least width of a table, in characters.
 _LEAST_WIDTH = 40
 # Characters between two columns.
@@ -106,10 +108,10 @@ def more(rows: Sequence[object], shown: int, what: str) -> list[str]:
   Args:
     rows: All rows.
     shown: Number of rows in the table.
-    what: What the rows are, such as 'ops'.
+    what: What a row is, such as 'op'.
   """
   left = len(rows) - shown
-  return [f'... and {left} more {what}'] if left > 0 else []
+  return [f'... and {units.count(left, f"more {what}")}'] if left > 0 else []
 
 
 def terminal_width() -> int:

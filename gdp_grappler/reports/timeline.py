@@ -63,7 +63,7 @@ def chrome_trace(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
           *_work(graph, schedule, shown), *_memory(schedule, cluster),
           *trace_links.transfers(graph, schedule, shown),
           *trace_links.messages(graph, schedule, shown),
-          *trace_links.arrows(graph, schedule, placement, shown)
+          *trace_links.arrows(graph, schedule, shown)
       ],
       'displayTimeUnit': 'ms',
       'otherData': {
@@ -83,7 +83,7 @@ def _ops(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
          shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
   trace_colors = {t: colors.of_op_in_trace(t) for t in set(graph.op_types)}
   for op, (device, slot, start, end) in enumerate(
-      zip(placement.devices.tolist(), schedule.slots.tolist(),
+      zip(schedule.devices.tolist(), schedule.slots.tolist(),
           trace_tracks.microseconds(schedule.start_s),
           trace_tracks.microseconds(schedule.end_s))):
     args = {

@@ -6,7 +6,6 @@ from typing import Iterator
 
 import numpy as np
 
-from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import colors
@@ -51,10 +50,9 @@ def messages(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
 
 
 def arrows(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
-           placement: placement_lib.Placement,
            shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
   """Yields arrows from producers over links to the first consumers."""
-  consumers = _first_consumers(graph, schedule, placement)
+  consumers = _first_consumers(graph, schedule)
   op_start = trace_tracks.microseconds(schedule.start_s)
   start = trace_tracks.microseconds(schedule.transfer_start_s)
   for index in np.flatnonzero(trace_tracks.sizes(graph, schedule)).tolist():
@@ -92,8 +90,8 @@ def _link(schedule: schedule_lib.Schedule, index: int) -> tuple[int, int]:
 
 
 def _first_consumers(
-    graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
-    placement: placement_lib.Placement) -> dict[tuple[int, int], int]:
+    graph: op_graph.OpGraph,
+    schedule: schedule_lib.Schedule) -> dict[tuple[int, int], int]:
   """Returns the first reader by tensor and device."""
   edges = np.flatnonzero(graph.edge_tensors >= 0)
   # Entered from late to early, so that the earliest reader stays.
@@ -103,4 +101,4 @@ def _first_consumers(
   return dict(
       zip(
           zip(graph.edge_tensors[edges].tolist(),
-              placement.devices[ops].tolist()), ops.tolist()))
+              schedule.devices[ops].tolist()), ops.tolist()))

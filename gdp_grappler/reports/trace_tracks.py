@@ -42,7 +42,7 @@ def tracks(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
   """Returns the tracks of a schedule."""
   devices = placement.cluster.devices
   filled = {(device, 0) for device in range(len(devices))}
-  filled.update(zip(placement.devices.tolist(), schedule.slots.tolist()))
+  filled.update(zip(schedule.devices.tolist(), schedule.slots.tolist()))
   filled.update(
       zip(schedule.work_devices.tolist(), schedule.work_slots.tolist()))
   slots = sorted(filled, key=lambda slot:

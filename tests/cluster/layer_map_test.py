@@ -122,7 +122,7 @@ def test_checked_pairs_are_sorted():
 
 @pytest.mark.parametrize(
     'entries, message',
-    [({}, '0 entries'), ({1: 'GPU:0'}, "'1' is no name"),
+    [({}, '0 entries'), ({1: 'GPU:0'}, '1 is no name'),
      ({'a' * 1001: 'GPU:0'}, 'is no name'),
      ({'a': 1}, 'The device of "a" is 1'),
      ({'a': 'GPU'}, '"GPU" is not a device name'),
@@ -138,12 +138,13 @@ _PATHS = strategies.lists(
                      max_size=4).map('/'.join), min_size=1, max_size=6)
 
 
-@hypothesis.given(names=_PATHS, patterns=_PATHS)
+@hypothesis.given(names=_PATHS.map(lambda paths: [f'{p}/op' for p in paths]),
+                  patterns=_PATHS)
 def test_without_numbers_it_is_a_run_of_names(names, patterns):
   """What holds is a pattern that is there, and none there is longer."""
   for name, found in zip(names, _match(names, *patterns)):
     there = [
-        i for i, pattern in enumerate(patterns) if f'/{pattern}/' in f'/{name}/'
+        i for i, pattern in enumerate(patterns) if f'/{pattern}/' in f'/{name}'
     ]
     assert (found in there) if there else found == -1
     if there:
@@ -187,7 +188,32 @@ def test_wildcards_are_for_layers_and_not_for_what_is_inside_of_them():
       'net/a_enc/rnn/while/body/_64/input/_1', 'net/a_enc/StridedSlice/begin',
       'net/a_enc/b_enc/MatMul', 'add'
   ]
-  assert _match(names, 'a*', 'b*') == [1, 1, 0, 0, 1, 0]
+  assert _match(names, 'a*', 'b*') == [1, 1, 0, 0, 1, -1]
   # If nothing else matches an op, its name counts, and a whole name always.
   assert _match(names, '*_grad') == [-1, 0, -1, -1, -1, -1]
-  assert _match(names, 'add', 'b*') == [0, 1, 1, 1, 1, 0]
+  assert _match(names, 'add', 'b*') == [0, 1, 1, -1, 1, 0]
+
+
+def test_a_layer_with_the_name_of_an_op():
+  """Once 'add' moved the ops of normalizations, and not the layer."""
+  names = [
+      'm_1/add_1/Add', 'm_1/norm_1/add', 'm_1/norm_1/add/y', 'm_1/add_1_2/Add',
+      'gradient_tape/m_1/norm_1/add_1/Sum', 'm_1/add_3/add'
+  ]
+  assert _match(names, 'add', 'add_1') == [0, -1, -1, 1, -1, 0]
+  assert _match(names, 'm/add', 'ad*') == [0, -1, -1, 1, -1, 0]
+  # Without such a layer, the name is the op's.
+  assert _match(names[1:3], 'add') == [0, 0]
+
+
+@pytest.mark.parametrize('pattern, found', [
+    ('net', [0, -1, 0]),
+    ('net_1', [-1, 0, -1]),
+    ('net_?', [-1, 0, -1]),
+    ('net_2', [-1, -1, 0]),
+])
+def test_a_known_name_of_a_layer_decides(pattern, found):
+  """The scope 'net_1' is the second call of `net`, not the model `net_1`."""
+  layers = {('net_1',): 'net', ('net_1_1',): 'net_1', ('net_2',): 'net'}
+  names = ['net_1/a', 'net_1_1/a', 'ConstantFolding/net_2/a']
+  assert layer_map.match([pattern], names, layers).patterns.tolist() == found

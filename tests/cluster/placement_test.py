@@ -79,7 +79,7 @@ def test_what_would_round_is_named_with_the_way_out():
   assert found.kind == 'numbers'
   assert found.message == (
       'op0 (MatMul) is on CPU:0, where its numbers, or those of an op that '
-      'stays with it, are rounded otherwise; allowed: GPU:0, GPU:1; or allow '
+      'stays with it, are rounded differently; allowed: GPU:0, GPU:1; or allow '
       'that by may_round')
   assert not _placed([0, 0]).violations(graph.replace(may_round=True))
 

@@ -16,7 +16,7 @@ def test_every_card_of_the_table_states_its_rates(name):
   half = type_rates.rate(_gpu(name), 'float16')
   double = type_rates.rate(_gpu(name), 'float64')
   assert 1 <= half <= 8 and 1 / 128 <= double <= 1
-  assert len(type_rates.of_card(name)) == 3
+  assert len(type_rates.of_card(name)) == 4
 
 
 def test_units_for_matrices_count():
@@ -57,9 +57,25 @@ def test_rates_of_a_peak_that_follows_from_clocks(capability, half, double):
 ])
 def test_both_tables_give_the_same_peaks(name, capability, flops):
   clocked = type_rates.of_capability(capability)
-  for field, rate in type_rates.of_card(name).items():
+  stated = type_rates.of_card(name)
+  assert stated.pop('winograd_rate') == clocked['winograd_rate']
+  for field, rate in stated.items():
     peak = device_figures.CARDS[name].peak_flops * rate
     assert clocked[field] * flops == pytest.approx(peak, rel=.01)
+
+
+@pytest.mark.parametrize('capability, rate', [
+    ((3, 7), 1),
+    ((5, 2), type_rates.WINOGRAD_RATE),
+    ((7, 5), type_rates.WINOGRAD_RATE),
+    ((8, 0), 1),
+    ((12, 0), 1),
+])
+def test_cards_with_tf32_do_not_need_winograd(capability, rate):
+  """VGG16 was priced three times too long on P100, V100 and T4."""
+  assert type_rates.of_capability(capability)['winograd_rate'] == rate
+  assert type_rates.rate(_gpu('V100', winograd_rate=None),
+                         type_rates.WINOGRAD) == 1
 
 
 def test_a_capability_without_rates():

@@ -75,7 +75,10 @@ def _fields(path, value):
     (['links', 3, 'bandwidth_bytes_per_s'
      ], -5, 'links[3].bandwidth_bytes_per_s ('),
     (['links', 3, 'bandwidth_bytes_per_s'
-     ], -5, 'is -5; give a positive number up to 1e+18.'),
+     ], -5, 'is -5; give a positive number from 1e-18 to 1e+18.'),
+    (['devices', 1, 'peak_flops'], 1e-300, 'is 1e-300; give a positive number'),
+    (['devices', 1, 'efficiency'], 5e-324, 'is 5e-324; give a positive number'),
+    (['links', 3, 'bandwidth_bytes_per_s'], 9e-19, 'is 9e-19'),
     (['links', 0, 'latency_s'], float('inf'), 'links[0].latency_s'),
     (['links', 0, 'channels'], [], 'has 0 entries; give 1 to 8'),
     (['links', 0, 'channels'], list('abcdefghi'), 'has 9 entries'),
@@ -97,6 +100,7 @@ def test_wrong_files_are_explained(path, value, message):
 
 
 @pytest.mark.parametrize('path, value', [(['devices', 1, 'efficiency'], 1),
+                                         (['devices', 1, 'peak_flops'], 1e-18),
                                          (['devices', 1, 'memory_bytes'], 1e9),
                                          (['devices', 2, 'memory'], _CPU),
                                          (['step_s'], 0)])

@@ -115,3 +115,13 @@ def test_control_edges_without_tensors_occupy_no_channel():
       graph, placer_lib.placement_lib.Placement([1, 2], cluster))
   assert len(schedule.transfer_tensors) and not len(graph.tensor_bytes)
   assert bounds.busiest_channel_s(schedule, cluster, graph) == 0.
+
+
+def test_a_gpu_does_not_do_the_work_of_an_op_that_works_on_its_host():
+  graph = graphs.make_graph(num_ops=4)
+  graph = graph.replace(io_bytes=np.full(4, 1e6),
+                        host_ops=frozenset(graph.names[1:]))
+  graph = graph.replace(pins=['GPU:0'] * 4)
+  cluster = clusters.make_cluster(1)
+  bound = _bound(graph, cluster, 1.0)
+  assert bound.work_s == pytest.approx(cluster.step_s + 1)

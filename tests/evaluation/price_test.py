@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import price
@@ -44,8 +45,17 @@ def test_the_order_that_is_asked_for_is_drawn():
   assert price.price(graph, own, simulator).ordered_s == 10.
   assert price.price(graph, own, simulator).order == 'critical_path'
   assert price.price(graph, own, simulator, 'fifo').placement.priorities is None
-  with pytest.raises(ValueError, match='Unknown order "best"'):
+  with pytest.raises(errors.GdpError, match='Unknown order "best"'):
     price.price(graph, own, simulator, 'best')
+
+
+def test_a_price_prints_as_one_line():
+  """Once a notebook showed the whole graph and the whole schedule."""
+  graph, placement, costs = orders.late_chain(4)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  assert repr(price.price(graph, placement, simulator)) == (
+      f'<Price {graph.name} on {placement.cluster.name}: step 1e+04 ms, '
+      'ordered 6000 ms (simulated)>')
 
 
 def test_an_ordered_price_keeps_its_edges(monkeypatch):

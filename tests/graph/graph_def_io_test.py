@@ -130,8 +130,8 @@ def test_write_changes_devices_only():
     ([_placeholder('a'), _identity('b', 'a:')], 'has an input "a:"'),
     ([_placeholder('a'), _identity('b', 'a:99999999999')], 'has an input'),
     ([_placeholder('a'), _identity('b', 'a:3')], 'src_output = 3'),
-    ([_identity('a', 'b'), _identity('b', 'a')], 'topological order'),
-    ([_identity('a', 'a')], 'topological order'),
+    ([_identity('a', 'b'), _identity('b', 'a')], '"[ab]" waits for its'),
+    ([_identity('a', 'a')], 'the op "a" waits for its'),
     ([graph_defs.node('a', 'NoSuchOp')], 'not registered'),
 ])
 def test_graphs_that_cannot_be_read(nodes, message):

@@ -27,6 +27,26 @@ def test_callers_and_numbers():
   assert name_parts.without_number('dense') == 'dense'
 
 
+@pytest.mark.parametrize('name, scopes',
+                         [('Func/net/call/input/_2', 'Func/net/call/_2'),
+                          ('while/enter/_3', 'while/_3'),
+                          ('net/dense/MatMul', 'net/dense/MatMul'),
+                          ('input', 'input'),
+                          ('while/body/_64/input', 'while/body/_64/input')])
+def test_what_only_looks_like_a_scope_is_left_out(name, scopes):
+  assert name_parts.without_infix(name) == scopes
+
+
+@pytest.mark.parametrize('name, is_gradient', [
+    ('gradient_tape/net/a/MatMul', True),
+    ('StatefulPartitionedCall/gradients/a_grad/mul', True),
+    ('net/gradients_of/mul', False),
+    ('net/gradient_tape', False),
+])
+def test_gradients_are_known_by_name(name, is_gradient):
+  assert name_parts.is_gradient(name) == is_gradient
+
+
 @pytest.mark.parametrize('name, guess', [
     ('net/dense/MatMul_variable', True),
     ('net/dense/variable', True),

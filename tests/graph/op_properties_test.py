@@ -122,6 +122,25 @@ def test_convolutions_of_groups_and_their_gradients(per_group):
           *image), filter_sizes=filters, out_backprop=_zeros(*out), **how))
 
 
+def test_dilated_convolutions_have_as_many_windows_as_outputs():
+  """The estimator ignored dilations, and counted 16 windows in place of 4."""
+  image, filters, out = (2, 6, 6, 3), (3, 3, 3, 5), (2, 2, 2, 5)
+  flops = 2 * (2 * 2 * 2) * 9 * 3 * 5
+  how = {
+      'strides': [1] * 4, 'dilations': [1, 2, 2, 1], 'padding': 'VALID',
+      'name': 'found'
+  }
+  raw = tf.raw_ops
+  assert flops == _flops(
+      lambda: raw.Conv2D(input=_zeros(*image), filter=_zeros(*filters), **how))
+  assert flops == _flops(
+      lambda: raw.Conv2DBackpropInput(input_sizes=image, filter=_zeros(
+          *filters), out_backprop=_zeros(*out), **how))
+  assert flops == _flops(
+      lambda: raw.Conv2DBackpropFilter(input=_zeros(
+          *image), filter_sizes=filters, out_backprop=_zeros(*out), **how))
+
+
 def test_recurrent_kernels_use_each_weight_once_per_step_and_example():
   raw, weights = tf.raw_ops, 1000
 
@@ -342,12 +361,19 @@ def test_a_handle_that_tells_half_is_read():
   assert len(result.output_bytes) == 1
 
 
-@pytest.mark.parametrize('nodes, message', [
-    ([('a', 'NoSuchOp', [])], "Op type not registered 'NoSuchOp'"),
-    ([('a', 'NoOp', ['^b']), ('b', 'NoOp', ['^a'])], 'topological order'),
-    ([('a', 'NoOp', []),
-      ('b', 'MatMul', ['a', 'a'])], '"b" .MatMul. lacks the attribute "T"'),
-])
+@pytest.mark.parametrize(
+    'nodes, message',
+    [
+        ([('a', 'NoSuchOp', [])], "Op type not registered 'NoSuchOp'"),
+        ([('a', 'NoOp', ['^b']),
+          ('b', 'NoOp', ['^a'])], '"[ab]" waits for its'),
+        # The ops around the cycle of 'b' and 'c' are not named.
+        ([('e', 'NoOp', ['^d']), ('d', 'NoOp', ['^c']), ('c', 'NoOp', ['^b']),
+          ('b', 'NoOp', ['^a', '^c']), ('a', 'NoOp', [])
+         ], 'has a cycle that is no .*"[bc]" waits for its own'),
+        ([('a', 'NoOp', []), ('b', 'MatMul', ['a', 'a'])
+         ], 'shapes of graph ".*": .*"b" .MatMul. lacks the attribute "T"'),
+    ])
 def test_graphs_that_are_none(nodes, message):
   definition = graph_defs.graph_def(*(graph_defs.node(*n) for n in nodes))
   with pytest.raises(errors.InvalidGraphError, match=message):

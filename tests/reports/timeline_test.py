@@ -247,3 +247,18 @@ def test_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
 def test_schedule_of_another_graph():
   with pytest.raises(ValueError, match='2 ops, the schedule 4'):
     timeline.chrome_trace(graphs.chain(2), _schedule(), _PLACEMENT)
+
+
+def test_an_op_that_works_on_the_host_is_drawn_there():
+  """A GPU has no track for the slots of the host."""
+  graph = graphs.make_graph([(0, 1, 100), (1, 2, 100)], 3)
+  graph = graph.replace(io_bytes=np.full(3, 1e6),
+                        host_ops=frozenset(graph.names[1:2]))
+  placement = placement_lib.Placement([1, 1, 1], _CLUSTER)
+  trace = timeline.chrome_trace(graph, _schedule(graph, placement), placement)
+  tracks = {
+      e['tid']: e['args']['name']
+      for e in _events(trace, 'M', name='thread_name')
+  }
+  [op] = _events(trace, 'X', name=graph.label(1), cat=graph.op_types[1])
+  assert tracks[op['tid']] == 'CPU:0'

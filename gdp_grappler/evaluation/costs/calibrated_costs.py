@@ -65,7 +65,6 @@ class CalibratedCostModel(roofline_lib.OverRoofline):
     """float64 [N, D], seconds of one step; see `CostModel.op_seconds`."""
     once = self.seconds(graph.op_types, graph.flops, graph.io_bytes, cluster,
                         op_details.of(graph))
-    once += op_details.host_copies_s(graph, cluster)
     return once * graph.executions[:, None]
 
   def seconds(self, op_types: Sequence[str], flops: np.ndarray,
@@ -130,7 +129,7 @@ class CalibratedCostModel(roofline_lib.OverRoofline):
         measured_s = law.seconds(
             flops[rows], io_bytes[rows],
             table.ideal([op_type] * len(rows), flops[rows], io_bytes[rows],
-                        details.of_rows(rows)))
+                        details.of_rows(rows).as_calibrated()))
         # The measured seconds contain the gap before the kernel. The simulator
         # adds this gap itself.
         seconds[rows] = np.maximum(measured_s - device.gap_s, _LEAST_S)

@@ -60,7 +60,7 @@ def of(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   runs = np.maximum(graph.executions, 1)
   outputs = graph.output_bytes / graph.element_bytes / _outputs_per_thread(
       graph)
-  factors = op_details.type_factors(graph.op_types, graph.element_types,
+  factors = op_details.rate_factors(graph.op_types, op_details.of(graph),
                                     cluster.devices)
   for column in np.flatnonzero(cluster.cut_cards >= 0):
     device = cluster.devices[column]

@@ -26,28 +26,44 @@ class OpDetails:
   Attributes:
     rounds: float64 [M], see `OpGraph.rounds`.
     element_types: str [M], see `OpGraph.element_types`.
+    winograd_shares: float64 [M], see `OpGraph.winograd_by_name`.
+    streamed_bytes: float64 [M], traffic of scatters that clears or copies their
+      outputs (`op_families.streamed_outputs`).
     works_on_host: bool [M], see `OpGraph.host_ops`.
   """
 
   rounds: np.ndarray
   element_types: np.ndarray
+  winograd_shares: np.ndarray
+  streamed_bytes: np.ndarray
   works_on_host: np.ndarray
 
   def of_rows(self, rows: np.ndarray) -> OpDetails:
     """The details of some of the ops, given by their indices."""
     return OpDetails(self.rounds[rows], self.element_types[rows],
+                     self.winograd_shares[rows], self.streamed_bytes[rows],
                      self.works_on_host[rows])
+
+  def as_calibrated(self) -> OpDetails:
+    """The details without those that the measured sizes of a type contain."""
+    nothing = np.zeros(len(self.rounds))
+    return dataclasses.replace(self, winograd_shares=nothing,
+                               streamed_bytes=nothing)
 
 
 def of(graph: op_graph.OpGraph) -> OpDetails:
   """The details of the ops of a graph."""
-  return OpDetails(graph.rounds, graph.element_types, graph.works_on_host)
+  outputs = {t: op_families.streamed_outputs(t) for t in set(graph.op_types)}
+  times = np.array([outputs[t] for t in graph.op_types], float)
+  return OpDetails(graph.rounds, graph.element_types, graph.winograd_shares,
+                   np.minimum(times * graph.output_bytes, graph.io_bytes),
+                   graph.works_on_host)
 
 
 def plain(count: int) -> OpDetails:
   """The details of ops of float32 whose kernels run one time."""
-  return OpDetails(np.ones(count), np.full(count, 'float32'),
-                   np.zeros(count, bool))
+  return OpDetails(np.ones(count), np.full(count, 'float32'), np.zeros(count),
+                   np.zeros(count), np.zeros(count, bool))
 
 
 def launch_nothing(op_types: Sequence[str], io_bytes: np.ndarray,
@@ -85,50 +101,23 @@ def take_hosts_seconds(seconds: np.ndarray, works_on_host: np.ndarray,
     seconds[rows, gpu] = seconds[rows, cpu]
 
 
-def host_copies_s(graph: op_graph.OpGraph,
-                  cluster: cluster_lib.Cluster) -> np.ndarray:
-  """float64 [N, D], seconds of copies for ops on GPUs that work on the host.
+def leave_gpus(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], ops that work on the host of a GPU on which they are placed.
 
-  TensorFlow copies an input of such an op to the memory of the host if another
-  op of the GPU made it, and an output back if another op reads it
-  (`EnsureMemoryTypes` in tensorflow/core/common_runtime/memory_types.cc). Ops
-  that count as a mere visit have none: their tensors are small. A tensor from
-  or to an op on the host, such as a fed value, stays in the host's memory.
-
-  Args:
-    graph: N ops.
-    cluster: D devices.
+  TensorFlow copies an input of such an op to the memory of the host, and an
+  output back, by pairs of sends and receives (`EnsureMemoryTypes` in
+  tensorflow/core/common_runtime/memory_types.cc). A thread of the host computes
+  the op, and the GPU goes on meanwhile. So such an op counts as if it were on
+  the CPU of the host. Ops with small tensors count as a visit of the executor.
   """
-  result = np.zeros((graph.num_ops, cluster.num_devices))
-  on_host = graph.works_on_host
-  large = on_host & (graph.io_bytes > _VISIT_BYTES)
-  if not large.any():
-    return result
-  edges, tensors = graph.edges, graph.edge_tensors
-  crossing = (tensors >= 0) & (on_host[edges[:, 0]] != on_host[edges[:, 1]])
-  crossing &= _may_be_on_gpus(graph)[edges].all(axis=1)
-  to_host = crossing & large[edges[:, 1]]
-  back = crossing & large[edges[:, 0]]
-  # An op that reads a tensor twice copies it once. An output is copied back
-  # once, for all of its readers.
-  read = np.unique(np.stack([edges[to_host, 1], tensors[to_host]], axis=1),
-                   axis=0)
-  made = np.unique(np.stack([edges[back, 0], tensors[back]], axis=1), axis=0)
-  read_bytes, made_bytes = (np.bincount(ops, graph.tensor_bytes[values],
-                                        graph.num_ops)
-                            for ops, values in (read.T, made.T))
-  bandwidth = cluster.link_arrays[1]
-  for gpu, cpu in _cpus_of_gpus(cluster.devices):
-    result[:, gpu] = (read_bytes / bandwidth[gpu, cpu]
-                      + made_bytes / bandwidth[cpu, gpu])
-  return result
+  return graph.works_on_host & (graph.io_bytes > _VISIT_BYTES)
 
 
-def _may_be_on_gpus(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], ops that neither a kernel nor a pin keeps on a CPU."""
-  result = graph.allowed_types[:, op_graph.DEVICE_TYPES.index('GPU')].copy()
-  for pin, ops in graph.pinned_ops.items():
-    result[ops] &= cluster_lib.device_type(pin) != 'CPU'
+def hosts(devices: Sequence[cluster_lib.Device]) -> np.ndarray:
+  """int [D], for each GPU the CPU of its host; else the device itself."""
+  result = np.arange(len(devices))
+  for gpu, cpu in _cpus_of_gpus(devices):
+    result[gpu] = cpu
   return result
 
 
@@ -145,20 +134,23 @@ def _cpus_of_gpus(
       yield column, cpu
 
 
-def type_factors(op_types: Sequence[str], element_types: np.ndarray,
+def rate_factors(op_types: Sequence[str], details: OpDetails,
                  devices: Sequence[cluster_lib.Device]) -> np.ndarray:
   """float64 [M, D], arithmetic rate of ops, as a multiple of float32's rate.
 
   Args:
     op_types: [M]
-    element_types: str [M], see `OpGraph.element_types`.
+    details: Of the M ops.
     devices: [D]
   """
   dense = {t for t in set(op_types) if op_families.family(t).by_type}
   by_type = np.fromiter((t in dense for t in op_types), bool, len(op_types))
   result = np.ones((len(op_types), len(devices)))
   for name in op_graph.ELEMENT_TYPES:
-    result[by_type & (element_types == name)] = [
+    result[by_type & (details.element_types == name)] = [
         type_rates.rate(d, name) for d in devices
     ]
-  return result
+  shares = np.where(details.element_types == 'float32', details.winograd_shares,
+                    0)[:, None]
+  rates = np.array([type_rates.rate(d, type_rates.WINOGRAD) for d in devices])
+  return result / (1 - shares * (1 - 1 / rates))

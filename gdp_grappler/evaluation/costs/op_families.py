@@ -12,7 +12,8 @@ Sources:
 * [Chetlur] Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning",
   arXiv 1410.0759, 2014: convolutions as lowered matrix products reach up to
   96 % of the rate of the products themselves; less for gradients and small
-  batches (section 4).
+  batches (section 4). Convolutions of 3 x 3 by Winograd's algorithm are faster
+  on cards without TF32 (`cluster.type_rates`).
 * [DeepBench] Baidu Research, "DeepBench", 2016 to 2018: training convolutions
   on Pascal and Volta; the gradient of the filter is the slowest of the three.
 * [Jia] Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
@@ -170,7 +171,8 @@ FAMILIES = {
         # Each window is read several times, from caches at best.
         Family('pooling', .25, .5, .25, .4, 1, host_work=_CUDNN_WORK),
         # [Spatter]; a scatter first clears or copies its output, hence two
-        # kernels. [Measured] 6 GB/s for sums by segment.
+        # kernels (see `streamed_outputs`). [Measured] 6 GB/s for sums by
+        # segment.
         Family('gather', .25, .3, .25, .3, 1),
         Family('scatter', .25, .25, .25, .25, 2),
         # Philox: some 60 integer operations for four numbers. [Measured]
@@ -194,7 +196,7 @@ _PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in (
     ('decomposition', r'Cholesky.*|Matrix(Inverse|Solve|SquareRoot|Logarithm).*'
      r'|(Log)?MatrixDeterminant|Lu|Qr|Svd|(SelfAdjoint)?Eig(V2)?'),
     ('matmul', r'_?(Mkl|Fused|Sparse|Quantized)*MatMul.*'
-     r'|SparseTensorDenseMatMul'),
+     r'|SparseTensorDenseMatMul|SparseMatrixMatMul'),
     ('recurrent', r'CudnnRNN.*|(LSTM|GRU)Block.*|BlockLSTM.*'),
     ('normalization', r'_?FusedBatchNorm.*|.*Softmax.*|LRN(Grad)?'
      r'|_?(Mkl)?LayerNorm.*|InTopK.*'),
@@ -206,15 +208,23 @@ _PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in (
      r'|SpaceTo(Depth|Batch).*|BatchToSpace.*|ExtractImage.*'),
     ('sort', r'TopK(V2)?|ApproxTopK|Sort.*|Unique.*|.*NonMaxSuppression.*'),
     ('gather', r'(Resource)?Gather(V2|Nd)?|DynamicPartition|Dynamic.*Stitch'
-     r'|ParallelDynamicStitch|BooleanMask|OneHot|Where'),
+     r'|ParallelDynamicStitch|BooleanMask|Where'),
     ('scatter', r'(Resource|Tensor)?Scatter.*|.*Segment.*|ResourceSparse.*'
      r'|SparseApply.*|SparseToDense|StridedSliceGrad'),
     ('random', r'(Stateless)?(Random|Truncated|Parameterized|Multinomial).*'),
     ('movement', r'Concat(V2)?|Split(V)?|Slice|StridedSlice|Pad(V2)?|MirrorPad'
      r'|Tile|Pack|Unpack|Fill|ZerosLike|OnesLike|BroadcastTo|Copy'
      r'|DeepCopy|Tensor(List|Array).*|Assign(VariableOp)?|Cast'
-     r'|Snapshot|ParallelConcat'),
+     r'|Snapshot|ParallelConcat|OneHot'),
 ))
+
+# Scatters that first clear their output, and those that first copy an input to
+# it. Other scatters write into a variable. The gradient of a slice copies whole
+# rows behind the clearing, so all of its traffic streams.
+_CLEARING = re.compile(r'ScatterNd|SparseToDense|(Unsorted)?Segment.*'
+                       r'|SparseSegment.*Grad(V2)?')
+_COPYING = re.compile(
+    r'TensorScatter.*|ScatterNdNonAliasingAdd|StridedSliceGrad')
 
 
 def family(op_type: str) -> Family:
@@ -222,3 +232,13 @@ def family(op_type: str) -> Family:
   return next((FAMILIES[name]
                for name, pattern in _PATTERNS if pattern.fullmatch(op_type)),
               FAMILIES['elementwise'])
+
+
+def streamed_outputs(op_type: str) -> int:
+  """How often a GPU reads or writes all of the output before it scatters.
+
+  A kernel of its own does this, as fast as ops that only copy.
+  """
+  if _COPYING.fullmatch(op_type):
+    return 2
+  return int(bool(_CLEARING.fullmatch(op_type)))

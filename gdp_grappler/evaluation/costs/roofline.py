@@ -5,7 +5,8 @@ performance model", CACM 2009): an op takes the time of its arithmetic or of its
 traffic, whichever is longer, plus the time to launch it. Arithmetic runs at
 `peak_flops * efficiency`, the rate of dense kernels on the device, times the
 share that the op's family reaches. This rate is that of float32, and dense ops
-of other types have multiples of it (`cluster.type_rates`). Traffic runs at the
+of other types, and convolutions of float32 by Winograd's algorithm, have
+multiples of it (`cluster.type_rates`). Traffic runs at the
 memory's bandwidth times the share of the family (`op_families`). On a GPU the
 family also limits both rates, and gives seconds in which multipliers are idle.
 Each kernel of an op after the first one takes `kernel_s`. Each op that a call
@@ -59,7 +60,6 @@ class Roofline(cost_model.CostModel):
     """float64 [N, D], seconds of one step; see `CostModel.op_seconds`."""
     once = self.seconds(graph.op_types, graph.flops, graph.io_bytes,
                         cluster.devices, op_details.of(graph))
-    once += op_details.host_copies_s(graph, cluster)
     return once * graph.executions[:, None]
 
   def seconds(self, op_types: Sequence[str], flops: np.ndarray,
@@ -76,12 +76,14 @@ class Roofline(cost_model.CostModel):
     """
     families, rows = _families(op_types)
     details = details or op_details.plain(len(op_types))
-    factors = op_details.type_factors(op_types, details.element_types, devices)
+    factors = op_details.rate_factors(op_types, details, devices)
     idle = op_details.launch_nothing(op_types, io_bytes, details.works_on_host,
                                      devices)
     result = np.empty((len(op_types), len(devices)))
     for column, device in enumerate(devices):
       laws = [_law(f, device) for f in families]
+      streaming = _law(op_families.FAMILIES['movement'], device)[2]
+      streamed = details.streamed_bytes * (device.type == 'GPU')
       flops_per_s, most_flops_per_s, bytes_per_s, fill_s, kernels = np.array(
           laws).reshape(-1, 5)[rows].T
       factor = factors[:, column]
@@ -89,10 +91,11 @@ class Roofline(cost_model.CostModel):
       rate = np.minimum(flops_per_s * factor,
                         most_flops_per_s * np.clip(factor, 1, 2))
       computing_s = flops / rate + (flops > 0) * fill_s
+      moving_s = (io_bytes - streamed) / bytes_per_s + streamed / streaming
       further = np.maximum(kernels * details.rounds - 1, 0)
       kernel_s = self.kernel_s if device.type == 'GPU' else device.launch_s
-      result[:, column] = (np.maximum(computing_s, io_bytes / bytes_per_s)
-                           + device.launch_s + further * kernel_s)
+      result[:, column] = (np.maximum(computing_s, moving_s) + device.launch_s
+                           + further * kernel_s)
       visit_s = 0 if device.asynchronous else self.visit_s
       result[idle[:, column], column] = visit_s
     op_details.take_hosts_seconds(result, details.works_on_host, idle, devices)

@@ -28,6 +28,7 @@ from gdp_grappler.evaluation import arguments
 from gdp_grappler.evaluation import evaluator
 from gdp_grappler.evaluation.costs import calibrated_costs
 from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
+from gdp_grappler.evaluation.costs import op_details
 from gdp_grappler.evaluation.emulation import emulated_graph
 from gdp_grappler.evaluation.emulation import emulation_worker
 from gdp_grappler.evaluation.emulation import machine as machine_lib
@@ -172,8 +173,11 @@ class Emulator(evaluator.Evaluator):
           emulated_graph.of(graph, self.cost_model, self._machine))
     edges = (np.zeros((0, 2), np.int32) if placement.priorities is None else
              self._control_edges(graph, placement))
-    request = emulation_worker.Request(load.number, placement.devices, edges,
-                                       self._steps)
+    devices = np.where(
+        op_details.leave_gpus(graph),
+        op_details.hosts(self.cluster.devices)[placement.devices],
+        placement.devices)
+    request = emulation_worker.Request(load.number, devices, edges, self._steps)
     for tries_left in reversed(range(_TRIES)):
       try:
         return self._ask(load, request)

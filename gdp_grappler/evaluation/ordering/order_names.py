@@ -6,6 +6,8 @@ start-up import it.
 
 from __future__ import annotations
 
+from gdp_grappler import errors
+
 # FIFO is TensorFlow's own order. CRITICAL_PATH puts ops on long paths first.
 FIFO, CRITICAL_PATH = 'fifo', 'critical_path'
 ORDERS = (FIFO, CRITICAL_PATH)
@@ -21,11 +23,11 @@ def chosen(wanted: str | None, has_priorities: bool) -> str:
     has_priorities: Whether the placement has priorities.
 
   Raises:
-    ValueError: there is no such order.
+    GdpError: there is no such order.
   """
   if wanted is None:
     return CRITICAL_PATH if has_priorities else DEFAULT
   if wanted not in ORDERS:
-    raise ValueError(
+    raise errors.GdpError(
         f'Unknown order "{wanted}"; there are {", ".join(ORDERS)}.')
   return wanted

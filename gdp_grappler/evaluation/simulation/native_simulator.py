@@ -13,6 +13,7 @@ from gdp_grappler import native
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import validation
 from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import op_details
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.control_flow import merges
@@ -90,6 +91,8 @@ class PreparedGraph:
     self._lib = _library()
     self._num_ops = graph.num_ops
     self._num_pools = len(layout.cluster.pool_bytes)
+    self._on_host = op_details.leave_gpus(graph)
+    self._hosts = op_details.hosts(layout.cluster.devices)
     edges, edge_tensors = layout.edges()
     # These variables keep the arrays alive until the call returns.
     native_graph = _native_graph(layout, edges, edge_tensors)
@@ -161,13 +164,14 @@ class PreparedGraph:
     if not result:
       raise MemoryError('No memory for the simulator.')
     try:
+      worked_on = np.where(self._on_host, self._hosts[devices], devices)
       return (None if np.isinf(seconds[0]) else self._read(
-          result, float(seconds[0]), peaks))
+          result, float(seconds[0]), peaks, worked_on))
     finally:
       self._lib.gdp_schedule_destroy(result)
 
-  def _read(self, result: int, step_time_s: float,
-            peaks: np.ndarray) -> schedule_lib.Schedule:
+  def _read(self, result: int, step_time_s: float, peaks: np.ndarray,
+            devices: np.ndarray) -> schedule_lib.Schedule:
     sizes = np.empty(3, np.int64)
     self._lib.gdp_schedule_sizes(result, _address(sizes))
     sent, worked, points = sizes.tolist()
@@ -188,8 +192,8 @@ class PreparedGraph:
     transfer_start_s, transfer_end_s = transfer_s.T
     work_transfers, work_devices, work_slots = works[by_transfer].T
     work_start_s, work_end_s = work_s[by_transfer].T
-    return schedule_lib.Schedule(step_time_s, peaks, start_s, end_s, slots,
-                                 tensors, ops, sources, targets,
+    return schedule_lib.Schedule(step_time_s, peaks, start_s, end_s, devices,
+                                 slots, tensors, ops, sources, targets,
                                  transfer_start_s, transfer_end_s,
                                  work_transfers, work_devices, work_slots,
                                  work_start_s, work_end_s, memory_s,
@@ -227,7 +231,8 @@ def _native_graph(layout: SimulatorLayout, edges: np.ndarray,
       order=None if len(layout.control_edges) else i32(graph.topological_order),
       runs=f64(np.maximum(graph.executions, 1)), launches=f64(layout.launches),
       host_work=layout.host_work, dispatch_factors=layout.dispatch_factors,
-      poll_factors=layout.poll_factors, root_ranks=layout.root_ranks)
+      poll_factors=layout.poll_factors, root_ranks=layout.root_ranks,
+      on_host=native.u8(op_details.leave_gpus(graph)))
 
 
 def _native_cluster(layout: SimulatorLayout) -> ctypes.Structure:
@@ -256,7 +261,7 @@ def _native_cluster(layout: SimulatorLayout) -> ctypes.Structure:
       bytes_per_s=f64(bytes_per_s), channels=i32(channels),
       cards=i32(cluster.cut_cards) if is_cut else None,
       card_shares=f64(layout.card_shares) if is_cut else None,
-      step_s=float(cluster.step_s))
+      step_s=float(cluster.step_s), hosts=i32(op_details.hosts(devices)))
 
 
 @functools.cache

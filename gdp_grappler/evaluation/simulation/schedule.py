@@ -20,6 +20,9 @@ class Schedule:
     peak_bytes: int64 [P], highest use of each memory pool.
     start_s: float64 [N], start of each op.
     end_s: float64 [N], end of each op.
+    devices: int32 [N], device on which each op works. This is not the device of
+      the placement if the op works on the host of its GPU, see
+      `op_details.leave_gpus`.
     slots: int32 [N], slot of its compute unit that each op fills, the lowest
       free one; 0 for ops that a thread dispatches to an asynchronous device.
     transfer_tensors: int32 [M], tensor sent; -1 for a control edge. Transfers
@@ -45,6 +48,7 @@ class Schedule:
   peak_bytes: np.ndarray
   start_s: np.ndarray
   end_s: np.ndarray
+  devices: np.ndarray
   slots: np.ndarray
   transfer_tensors: np.ndarray
   transfer_ops: np.ndarray

@@ -153,6 +153,7 @@ struct GdpGraph {
   const double* dispatch_factors;  // [N], or null: all are 1
   const double* poll_factors;      // [N], or null: all are 1
   const double* root_ranks;        // [N], or null: topological
+  const uint8_t* on_host;          // [N], work on the host of their device
 };
 
 struct GdpCluster {
@@ -173,6 +174,7 @@ struct GdpCluster {
   const int32_t* cards;            // [D], -1: not cut; null if none is
   const double* card_shares;       // [N, D] in (0, 1]; null if no card is cut
   double step_s;
+  const int32_t* hosts;  // [D], device of ops that are `on_host`
 };
 
 // Prepares a graph. Returns null if memory runs out, or if the edges form a
@@ -238,6 +240,8 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
   }
   if (static_cast<int32_t>(s->order.size()) < n) return nullptr;
   s->group.assign(graph->groups, graph->groups + n);
+  s->on_host.assign(graph->on_host, graph->on_host + n);
+  s->hosts.assign(cluster->hosts, cluster->hosts + d);
   if (graph->dispatch_factors) {
     s->dispatch_factors.assign(graph->dispatch_factors,
                                graph->dispatch_factors + n);

@@ -106,6 +106,8 @@ asynchronous devices are:
   takes them up. An op frees its inputs and workspace when it has been
   dispatched, because later owners of this memory come later on the stream.
 * Asynchronous devices neither slow a bus nor are slowed by it.
+* Ops that work on the host (`op_details.leave_gpus`) are simulated as if they
+  were on the CPU of their GPU's host, if this CPU is a device of the cluster.
 
 TensorFlow has no priorities, and dispatch leaves no choice between ops. With
 priorities an asynchronous device is simulated op by op like a synchronous one,

@@ -92,6 +92,8 @@ struct Graph {
   std::vector<int32_t> order;       // [N] position -> op of the graph.
   std::vector<int32_t> position;    // [N] by op of the graph.
   std::vector<int32_t> group;       // [N] by op of the graph.
+  std::vector<uint8_t> on_host;     // [N] by op of the graph.
+  std::vector<int32_t> hosts;       // [D] where ops work that are `on_host`.
   std::vector<int32_t> waiting;     // [N] by op of the graph: incoming edges.
   std::vector<uint8_t> allowed;     // [G, D]
   std::vector<double> seconds;      // [N, D]

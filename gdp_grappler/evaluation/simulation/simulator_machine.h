@@ -132,7 +132,8 @@ class alignas(64) Machine {
         }
         group_device_[group] = device;
       }
-      state_[g_.position[op]] = {g_.waiting[op], device};
+      state_[g_.position[op]] = {g_.waiting[op],
+                                 g_.on_host[op] ? g_.hosts[device] : device};
     }
     return true;
   }

@@ -7,9 +7,8 @@ function: operations and bytes of all ops of the body, times their executions,
 and the peak of the memory that they hold. A loop is lowered here
 (`call_bodies`), so that its trip count is found as for other loops. Of the
 branches of a condition, the one with more work counts, unless constants and
-shapes decide the condition.
-
-XLA fuses ops, so its traffic is smaller than the result.
+shapes decide the condition. XLA fuses ops, so its traffic is smaller than the
+result.
 """
 
 from __future__ import annotations
@@ -29,6 +28,7 @@ from gdp_grappler import errors
 from gdp_grappler.graph import node_attributes
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph import winograd
 from gdp_grappler.graph.control_flow import call_bodies
 from gdp_grappler.graph.control_flow import lost_shapes
 from gdp_grappler.graph.control_flow import merges
@@ -48,10 +48,8 @@ _SAME_VALUE = op_kinds.SAME_VALUE | op_kinds.MERGES
 _SAME_HANDLE = _SAME_VALUE | op_kinds.LIST_CHANGES | op_kinds.WHILES
 # Ops whose memory is not held by the call.
 _OUTSIDE = op_kinds.ARGUMENTS | op_kinds.VARIABLES | {'Const'}
-# Largest number of elements of a constant that is read.
-_MAX_ELEMENTS = 1024
-# Largest number of ops between a value and its source.
-_MAX_DEPTH = 50
+_MAX_ELEMENTS = 1024  # Of a constant that is read.
+_MAX_DEPTH = 50  # Number of ops between a value and its source.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +66,7 @@ class CallCost:
       counter of a loop; else None.
     element_type: The one of `op_graph.ELEMENT_TYPES` with most of the
       arithmetic; '' if there is none.
+    winograd_share: Share of `flops` as in `OpGraph.winograd_by_name`.
   """
 
   flops: float
@@ -77,6 +76,7 @@ class CallCost:
   launches: float
   values: tuple[float | None, ...] = ()
   element_type: str = ''
+  winograd_share: float = 0.
 
 
 # A function's body as arrays, and a function that returns a tensor's known
@@ -254,7 +254,8 @@ class Calls:
                         _peak_bytes(graph, owners) - sum(sizes)),
                     float(launches.sum()),
                     tuple(value for _, value in sorted(values.items())),
-                    _element_type(graph.element_types, flops))
+                    _element_type(graph.element_types, flops),
+                    winograd.share(graph, flops))
 
 
 def numbers(called: Mapping[int, CallCost]) -> dict[values_lib.Tensor, float]:

@@ -16,6 +16,7 @@ import numpy as np
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.framework import types_pb2
 
+from gdp_grappler import errors
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import node_attributes
 from gdp_grappler.graph import node_table
@@ -142,6 +143,28 @@ def _taken(nodes: Sequence[node_def_pb2.NodeDef],
   result.attr['Tparams'].CopyFrom(dtype)
   result.attr['Tindices'].type = types_pb2.DT_INT32
   return result
+
+
+def check_order(table: node_table.NodeTable) -> None:
+  """Checks that the only cycles of a graph are its while loops.
+
+  Args:
+    table: N nodes.
+
+  Raises:
+    InvalidGraphError: there is another cycle. The message names one node of it.
+  """
+  stuck = set(range(len(table.nodes))) - set(_order(table, ()))
+  if not stuck:
+    return
+  waits = {to: start for start, _, to in table.edges if {start, to} <= stuck}
+  op, seen = min(stuck), set[int]()
+  while op not in seen:  # Each of these ops waits for another one of them.
+    seen.add(op)
+    op = waits[op]
+  raise errors.InvalidGraphError(
+      f'Graph "{table.graph_name}" has a cycle that is no while loop: the op '
+      f'"{table.names[op]}" waits for its own result. Cut the cycle.')
 
 
 def _order(table: node_table.NodeTable,

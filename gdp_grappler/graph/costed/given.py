@@ -145,8 +145,9 @@ def bytes_of(path: str, where: str, value: object) -> int:
   """
   number = number_of(path, where, value, 'a number of bytes')
   if number > MOST_BYTES:
-    raise wrong(path, where, f'{value!r} bytes are more than any memory has; '
-                'give bytes')
+    raise wrong(
+        path, where, f'{errors.shown(value)} bytes are more than any '
+        'memory has; give bytes')
   return value if isinstance(value, int) else math.ceil(number)
 
 
@@ -158,10 +159,12 @@ def number_of(path: str, where: str, value: object, what: str) -> float:
   """
   if (isinstance(value, bool) or not isinstance(value, (int, float)) or
       not 0 <= value <= sys.float_info.max):
-    raise wrong(path, where, f'it is {value!r}; give {what}, 0 or more')
+    raise wrong(path, where,
+                f'it is {errors.shown(value)}; give {what}, 0 or more')
   if value > _MOST:
-    raise wrong(path, where, f'{value!r} is more than can be added up; give '
-                f'{what}')
+    raise wrong(
+        path, where, f'{errors.shown(value)} is more than can be added '
+        f'up; give {what}')
   return value
 
 

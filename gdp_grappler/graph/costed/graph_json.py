@@ -46,7 +46,7 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
   _check_fields(path, 'the file', fields, _GRAPH)
   if fields.get('schema', SCHEMA) != SCHEMA:
     raise given.wrong(
-        path, 'schema', f'it is {fields["schema"]!r}; this '
+        path, 'schema', f'it is {errors.shown(fields["schema"])}; this '
         f'program reads "{SCHEMA}"')
   defaults = fields.get('defaults', {})
   _check_fields(path, 'defaults', defaults, _NODE)
@@ -124,7 +124,7 @@ def _op(path: str, number: int, node: Mapping[str, Any],
     flag = fields.get(kind.lower(), True)
     if not isinstance(flag, bool):
       raise given.wrong(path, at(kind.lower()),
-                        f'it is {flag!r}; give true or false')
+                        f'it is {errors.shown(flag)}; give true or false')
     allowed[i] &= flag
   if not any(allowed):
     raise given.wrong(
@@ -184,7 +184,7 @@ def _device(path: str, where: str, value: object) -> tuple[str, list[bool]]:
     return '', [kind == value for kind in op_graph.DEVICE_TYPES]
   if not isinstance(value, str) or not _PIN.fullmatch(value):
     raise given.wrong(
-        path, where, f'it is {value!r}; give "CPU", "GPU", '
+        path, where, f'it is {errors.shown(value)}; give "CPU", "GPU", '
         '"GPU:0" or the like, or a full device name')
   return value, [True] * len(op_graph.DEVICE_TYPES)
 
@@ -210,7 +210,7 @@ def _as_object(path: str, where: str, edge: Any, control: bool) -> Any:
   if isinstance(edge, list):
     if len(edge) not in ((2,) if control else (2, 3)):
       raise given.wrong(
-          path, where, f'it is {edge!r}; give [from, to]' +
+          path, where, f'it is {errors.shown(edge)}; give [from, to]' +
           ('' if control else ' or [from, to, bytes]'))
     edge = dict(zip(('from', 'to', 'bytes'), edge))
   _check_fields(path, where, edge, _EDGE)
@@ -239,7 +239,7 @@ def _edge(path: str, where: str, control: bool, edge: Mapping[str, Any],
   flag = edge.get('control', control)
   if not isinstance(flag, bool):
     raise given.wrong(path, f'{where}, field "control"',
-                      f'it is {flag!r}; give true or false')
+                      f'it is {errors.shown(flag)}; give true or false')
   size, output = edge.get('bytes'), edge.get('output')
   if flag or control:
     if size or output is not None:
@@ -251,7 +251,7 @@ def _edge(path: str, where: str, control: bool, edge: Mapping[str, Any],
     output = len(ops[source].outputs) if size is not None else 0
   elif isinstance(output, bool) or not isinstance(output, int) or output < 0:
     raise given.wrong(
-        path, f'{where}, field "output"', f'it is {output!r}; '
+        path, f'{where}, field "output"', f'it is {errors.shown(output)}; '
         'give the number of an output, from 0 on')
   if size is not None:
     size = given.bytes_of(path, f'{where}, field "bytes"', size)
@@ -270,9 +270,9 @@ def _use_output(path: str, where: str, op: given.Op, output: int,
           f'of "{op.name}" has {outputs[output]}; give one size')
   elif output > len(outputs) or complete and size is None:
     raise given.wrong(
-        path, f'{where}, field "output"', f'"{op.name}" has '
-        f'{len(outputs)} outputs, so none of number {output}; '
-        'add it to the "outputs" of the node')
+        path, f'{where}, field "output"', f'it is {output}, but the number of '
+        f'outputs of "{op.name}" is {len(outputs)}; add it to the "outputs" of '
+        'the node')
   else:
     outputs.append(size or 0)
 
@@ -299,10 +299,10 @@ def _name(path: str, where: str, value: object) -> str:
 
 def _text(path: str, where: str, value: object) -> str:
   if not isinstance(value, str) or not value:
-    raise given.wrong(path, where, f'it is {value!r}; give a text')
+    raise given.wrong(path, where, f'it is {errors.shown(value)}; give a text')
   if not value.isprintable():
     raise given.wrong(
-        path, where, f'it is {value!r}, which cannot be printed; '
+        path, where, f'it is {errors.shown(value)}, which cannot be printed; '
         'leave out characters that are not printable')
   return value
 
@@ -317,7 +317,8 @@ def _list(path: str, where: str, value: object) -> list[Any]:
 def _check_fields(path: str, where: str, fields: object,
                   known: Sequence[str]) -> None:
   if not isinstance(fields, dict):
-    raise given.wrong(path, where, f'it is {fields!r}; give an object')
+    raise given.wrong(path, where,
+                      f'it is {errors.shown(fields)}; give an object')
   for field in fields:
     if field not in known:
       near = suggestions.did_you_mean(field, known)

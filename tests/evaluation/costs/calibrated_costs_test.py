@@ -119,6 +119,22 @@ def test_large_ops_of_the_hosts_memory_take_the_time_of_the_host():
   assert gpu == cpu > 1e-3
 
 
+def test_measured_kernels_contain_what_winograd_saves():
+  """The saving would count twice."""
+  cluster = calibrated.applied(
+      presets.preset('1xP100'),
+      calibrations.make('Tesla P100-PCIE-16GB',
+                        kernels=(('Conv2D', 1e12, 1e6, 1e-1),)))
+  graph = graphs.make_graph(num_ops=2, op_types=['Conv2D'] * 2, flops=1e12,
+                            io_bytes=1e6)
+  graph = graph.replace(winograd_by_name={graph.names[0]: 1.})
+  one, other = calibrated_costs.CalibratedCostModel().op_seconds(
+      graph, cluster)[:, 1]
+  assert one == other
+  one, other = roofline.Roofline().op_seconds(graph, cluster)[:, 1]
+  assert 2.9 < other / one <= 3
+
+
 def test_points_of_one_size_are_averaged():
   cluster = _cluster((('Sum', 1e6, 1e9, 1e-2), ('Sum', 1e6, 1e9, 4e-2)))
   assert _seconds(cluster, ['Sum'], [1e6], [1e9])[0] == pytest.approx(2e-2)

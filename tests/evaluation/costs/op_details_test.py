@@ -1,5 +1,9 @@
-import numpy as np
+import dataclasses
 
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.costs import op_details
 from helpers import graphs
@@ -7,10 +11,26 @@ from helpers import graphs
 
 def test_only_dense_kernels_run_at_the_rate_of_their_type():
   types = np.array(['float16', 'float16', 'float64', 'float32'])
-  found = op_details.type_factors(['MatMul', 'Relu', 'Conv2D', 'MatMul'], types,
+  details = dataclasses.replace(op_details.plain(4), element_types=types)
+  found = op_details.rate_factors(['MatMul', 'Relu', 'Conv2D', 'MatMul'],
+                                  details,
                                   presets.preset('1xV100').devices)
   assert found[:, 1].tolist() == [8, 1, .5, 1]
   assert found[:, 0].tolist() == [1, 1, 1 / 3, 1]
+
+
+@pytest.mark.parametrize('card, factors', [('P100', [1, 3, 1.5, .5]),
+                                           ('K40', [1, 1, 1, 1 / 3]),
+                                           ('H100', [1, 1, 1, 67 / 494.5])])
+def test_winograd_saves_a_part_of_float32_on_cards_without_tf32(card, factors):
+  """VGG16 was priced three times too long on P100, V100 and T4."""
+  details = dataclasses.replace(
+      op_details.plain(4), winograd_shares=np.array([0, 1, .5, 1]),
+      element_types=np.array(['float32'] * 3 + ['float64']))
+  kinds = ['Conv2D', 'Conv2D', 'StatefulPartitionedCall', 'Conv2D']
+  found = op_details.rate_factors(kinds, details,
+                                  presets.preset(f'1x{card}').devices)
+  np.testing.assert_allclose(found[:, 1], factors)
 
 
 def test_which_ops_launch_nothing():
@@ -45,53 +65,22 @@ def test_seconds_stay_if_the_cpu_of_the_host_is_not_given():
   assert seconds.tolist() == [[1]]
 
 
-def test_large_tensors_are_copied_to_the_host_and_back():
-  """An int32 comparison on a GPU cost only the seconds of the CPU."""
-  cluster = presets.preset('1xV100')
-  size, flags = 4 * 10**6, 10**6
-  graph = graphs.make_graph([(0, 1, size), (1, 2, flags), (1, 3, flags),
-                             (3, 4, flags), (4, 5, 8)])
-  graph = graph.replace(
-      io_bytes=np.array([0., size + flags, 0, 2 * flags, 16, 0]),
-      host_ops=frozenset(graph.names[op] for op in (1, 3, 4)))
-  latency_s, bytes_per_s, _ = cluster.link_arrays
-  del latency_s
-  found = op_details.host_copies_s(graph, cluster)
-  assert not found[:, 0].any()
-  # Op 3 reads on the host what op 1 left there, and op 4 is small.
-  np.testing.assert_allclose(
-      found[:, 1],
-      [0, size / bytes_per_s[1, 0] + flags / bytes_per_s[0, 1], 0, 0, 0, 0])
+def test_ops_with_large_tensors_on_the_host_leave_gpus():
+  graph = graphs.make_graph(num_ops=3)
+  graph = graph.replace(io_bytes=np.array([1e6, 1e6, 16]),
+                        host_ops=frozenset(graph.names[1:]))
+  assert op_details.leave_gpus(graph).tolist() == [False, True, False]
 
 
-def test_a_tensor_is_copied_once():
-  cluster = presets.preset('1xV100')
-  graph = graphs.make_graph([(0, 1, 10**6), (0, 1, 10**6), (1, 2, 10**6),
-                             (1, 3, 10**6)])
-  graph = graph.replace(io_bytes=np.full(4, 3e6),
-                        host_ops=frozenset(graph.names[1:2]))
-  found = op_details.host_copies_s(graph, cluster)[1, 1]
-  rate = cluster.link_arrays[1][1, 0]
-  assert found == 2 * 10**6 / rate
-
-
-def test_tensors_of_ops_that_stay_on_the_host_are_not_copied():
-  """Batches of token numbers were copied from the host to the host."""
-  cluster = presets.preset('1xV100')
-  # A batch, a fed value and an op of the GPU; two readers.
-  kernels = np.ones((6, 2), bool)
-  kernels[[0, 4], 1] = False
-  graph = graphs.make_graph([(0, 3, 10**6), (1, 3, 10**6), (2, 3, 10**6),
-                             (3, 4, 10**6),
-                             (3, 5, 10**6)], allowed_types=kernels,
-                            pins=['', 'CPU:0', 'GPU:0', '', '', ''])
-  graph = graph.replace(io_bytes=np.full(6, 4e6),
-                        host_ops=frozenset(graph.names[3:4]))
-  rates = cluster.link_arrays[1]
-  both = 10**6 / rates[1, 0] + 10**6 / rates[0, 1]
-  assert op_details.host_copies_s(graph, cluster)[3, 1] == both
-  alone = graph.replace(pins=['', 'CPU:0', 'CPU:0', '', '', 'CPU:0'])
-  assert not op_details.host_copies_s(alone, cluster).any()
+def test_the_cpu_of_each_host():
+  devices = presets.preset('2x1xV100-eth10').devices
+  cpus = {
+      cluster_lib.host(d.name): i for i, d in enumerate(devices)
+      if d.type == 'CPU'
+  }
+  found = op_details.hosts(devices).tolist()
+  assert found == [cpus[cluster_lib.host(d.name)] for d in devices]
+  assert op_details.hosts(devices[1:2]).tolist() == [0]
 
 
 def test_details_of_a_graph_and_of_some_of_its_ops():

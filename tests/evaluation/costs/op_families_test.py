@@ -23,15 +23,14 @@ _EXAMPLES = {
     'elementwise':
         ('AddV2', 'Relu', 'ResourceApplyAdam', 'NoSuchOp', ''), 'movement':
             ('ConcatV2', 'StridedSlice', 'Pad', 'Cast', 'AssignVariableOp',
-             'TensorListPushBack', 'TensorArrayReadV3'), 'transpose':
+             'TensorListPushBack', 'TensorArrayReadV3', 'OneHot'), 'transpose':
                  ('Transpose', 'ConjugateTranspose', 'ReverseSequence',
                   'SpaceToBatchND', 'BatchToSpaceND'), 'reduction':
                       ('Sum', 'ArgMax', 'BiasAddGrad', 'L2Loss', 'Cumsum'),
     'normalization': ('FusedBatchNormV3', 'FusedBatchNormGradV3', 'Softmax',
                       'SparseSoftmaxCrossEntropyWithLogits', 'LogSoftmax'),
     'pooling': ('MaxPool', 'AvgPoolGrad', 'ResizeBilinear'), 'gather':
-        ('GatherV2', 'ResourceGather', 'DynamicStitch', 'OneHot', 'Where'
-        ), 'scatter':
+        ('GatherV2', 'ResourceGather', 'DynamicStitch', 'Where'), 'scatter':
             ('ScatterNd', 'ResourceScatterAdd', 'UnsortedSegmentSum',
              'StridedSliceGrad', 'ResourceSparseApplyAdagrad'), 'random':
                  ('RandomUniform', 'StatelessRandomUniformV2', 'TruncatedNormal'
@@ -48,6 +47,19 @@ def test_every_family_has_examples():
 def test_family(name):
   for op_type in _EXAMPLES[name]:
     assert op_families.family(op_type).name == name, op_type
+
+
+@pytest.mark.parametrize('op_type, times', [('ScatterNd', 1),
+                                            ('UnsortedSegmentSum', 1),
+                                            ('SparseSegmentMeanGradV2', 1),
+                                            ('TensorScatterUpdate', 2),
+                                            ('StridedSliceGrad', 2),
+                                            ('ScatterNdUpdate', 0),
+                                            ('ResourceScatterAdd', 0),
+                                            ('SparseSegmentSum', 0),
+                                            ('AddV2', 0)])
+def test_scatters_that_stream_their_output_first(op_type, times):
+  assert op_families.streamed_outputs(op_type) == times
 
 
 def test_a_selection_by_a_mask_does_not_sort():

@@ -35,6 +35,25 @@ def test_memory_bounds_the_others():
   np.testing.assert_allclose(_seconds(flops=1e9, io_bytes=2.4e9), 3 + 1e-3)
 
 
+@pytest.mark.parametrize('op_type, output_bytes, seconds', [
+    ('ResourceScatterAdd', 8e8, 4),
+    ('UnsortedSegmentSum', 8e8, 1 + .8),
+    ('TensorScatterAdd', 4e8, 1 + .8),
+    ('TensorScatterAdd', 1e9, 1 / .8),
+    ('StridedSliceGrad', 8e8, 1 / .8),
+])
+def test_scatters_clear_or_copy_outputs_at_the_rate_of_copies(
+    op_type, output_bytes, seconds):
+  """A copy of a table was as slow as random access."""
+  graph = graphs.make_graph([(0, 1, int(output_bytes))],
+                            op_types=[op_type, 'NoOp'], io_bytes=[1e9, 0])
+  cpu_s, *gpus_s = roofline.Roofline().op_seconds(graph,
+                                                  clusters.make_cluster())[0]
+  # A quarter of 1e9 bytes/s for the rest, and four fifths for the streams.
+  np.testing.assert_allclose(gpus_s, seconds + 1e-3 + 3e-6)
+  assert cpu_s == pytest.approx(4 + 1e-3)
+
+
 def test_every_kernel_is_launched():
   np.testing.assert_allclose(_seconds(), 1e-3)
 

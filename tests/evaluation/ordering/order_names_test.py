@@ -2,6 +2,7 @@
 
 import pytest
 
+from gdp_grappler import errors
 from gdp_grappler.evaluation.ordering import order_names
 
 
@@ -17,7 +18,7 @@ def test_a_plan_with_priorities_is_ordered_unless_somebody_says_otherwise(
 
 
 def test_unknown_order():
-  with pytest.raises(ValueError, match='"lifo"; there are fifo, critical_path'):
+  with pytest.raises(errors.GdpError, match='"lifo"; there are fifo, crit'):
     order_names.chosen('lifo', False)
 
 

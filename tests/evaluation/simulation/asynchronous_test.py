@@ -265,3 +265,48 @@ class TestMemory:
     schedule = _simulate(graphs.chain(2), [GPU0, GPU1])
     assert _curve(schedule, GPU0) == [(0, 100), (3.625, 0)]
     assert _curve(schedule, GPU1) == [(0, 0), (.125, 100), (3.75, 0)]
+
+
+def _with_host_op(op: int, num_ops: int = 4) -> op_graph.OpGraph:
+  """Op 0 feeds ops 1 and 2, which op 3 joins; one op works on the host."""
+  graph = graphs.make_graph([(0, 1, 100), (0, 2, 100), (1, 3, 100),
+                             (2, 3, 100)], num_ops)
+  return graph.replace(io_bytes=np.full(num_ops, 1e6),
+                       host_ops=frozenset([graph.names[op]]))
+
+
+@pytest.mark.parametrize('op', range(4))
+@pytest.mark.parametrize('priorities', [None, [0., 3., 2., 1.]])
+def test_an_op_that_works_on_the_host_costs_what_it_costs_there(op, priorities):
+  """Int32 comparisons kept the GPU busy."""
+  graph = _with_host_op(op)
+  on_gpu, on_cpu = [GPU0] * 4, [GPU0] * 4
+  on_cpu[op] = CPU
+  seconds = np.array([9., 1, 1, 1]) * np.ones((4, 1))
+  found = _simulate(graph, on_gpu, seconds, priorities)
+  expected = _simulate(graph, on_cpu, seconds, priorities)
+  for field in dataclasses.fields(found):
+    np.testing.assert_array_equal(getattr(found, field.name),
+                                  getattr(expected, field.name))
+  assert found.devices.tolist() == on_cpu
+  simulated = simulator.Simulator(_cluster(), clusters.FixedCosts(seconds))
+  order = None if priorities is None else np.array([priorities] * 2)
+  prices = simulated.price(graph, np.array([on_gpu, on_cpu]), order)
+  assert prices.seconds.tolist() == [found.step_time_s] * 2
+  assert len(set(map(tuple, prices.peak_bytes.tolist()))) == 1
+
+
+def test_a_gpu_computes_while_its_host_works():
+  """Op 0 ends at 1.125 s. The host works from 3.625 s on, for 9 s."""
+  graph = _with_host_op(1)
+  schedule = _simulate(graph, [GPU0] * 4, [1., 9, 5, 1])
+  assert schedule.end_s[2] < schedule.start_s[1] + 9
+  assert schedule.start_s[2] < schedule.start_s[1] < schedule.end_s[2]
+
+
+def test_a_group_stays_whole_though_one_of_its_ops_works_on_the_host():
+  graph = _with_host_op(1).replace(groups=np.array([0, 0, 1, 2], np.int32))
+  simulated = simulator.Simulator(_cluster(), clusters.FixedCosts(1.0))
+  prices = simulated.price(graph, np.array([[GPU0] * 4, [GPU0, CPU, GPU0,
+                                                         GPU0]]))
+  assert np.isfinite(prices.seconds).tolist() == [True, False]

@@ -180,7 +180,7 @@ def test_a_long_chain_is_quick_and_no_recursion():
             'nodes': [_node('a', outputs=[1]),
                       _node('b')],
             'edges': [{'from': 'a', 'to': 'b', 'output': 1}]
-        }, r'edges\[0\], field "output": "a" has 1 outputs'),
+        }, r'field "output": it is 1, but the number of outputs of "a" is 1'),
         ({
             'nodes': [_node('a', outputs=[1]),
                       _node('b')],

@@ -24,6 +24,19 @@ def test_devices_of_a_file_are_wishes():
   assert _wishes(found) == ['', '']  # Never changed in place.
 
 
+def test_a_captured_eager_value_has_no_wish():
+  """Once a lookup table of a program without tf.device had one."""
+  values = [
+      graph_defs.node(
+          f'n{size}', 'Const', device=_CPU_1,
+          value={'tensor': {'tensor_shape': {'dim': [{'size': size}]}}})
+      for size in (1, 128, 129)
+  ]
+  source = graph_defs.source(
+      graph_defs.graph_def(graph_defs.node('free', 'NoOp'), *values))
+  assert _wishes(asked.of_file(source)) == ['', '', '', _CPU_1]
+
+
 def test_devices_of_a_placed_graph_are_none():
   assert _wishes(asked.of_file(_source(_CPU_1, _CPU_1))) == ['', '']
   assert _wishes(asked.of_file(_source('', ''))) == ['', '']

@@ -19,7 +19,31 @@ def test_arrays_tensors_and_specs_are_alike():
   for data in ((np.zeros((2, 3)), np.zeros(2, np.int64)), (tf.zeros(
       (2, 3)), tf.zeros((2,), tf.int64)), (x, y)):
     assert batch_specs.of(data, 32) == (x, y)
-  assert batch_specs.of(x, 32) == (x,)
+  assert batch_specs.of((x,), 32) == (x,)
+
+
+@pytest.mark.parametrize('library', [keras, tf_keras])
+@pytest.mark.parametrize('pack', [
+    lambda x: x, lambda x: [x, x], lambda x: {'a': x},
+    tf.data.Dataset.from_tensors, lambda x: tf.data.Dataset.from_tensors(
+        (x,)), lambda x: tf.data.Dataset.from_tensors({'a': x})
+])
+def test_a_batch_is_packed_as_fit_packs_it(library, pack):
+  """Once a `train_step` that takes x alone got (x,)."""
+  got = []
+
+  class _Model(library.Model):
+
+    def train_step(self, data):
+      got.append(tf.nest.map_structure(lambda t: None, data))
+      return {'loss': tf.constant(0.)}
+
+  model, data = _Model(), pack(np.zeros((4, 3), np.float32))
+  model.compile('sgd')
+  model.fit(data, shuffle=False, verbose=0)
+  batch = batch_specs.of(data, 4)
+  assert tf.nest.map_structure(lambda t: None, batch) == got[0]
+  assert tf.nest.flatten(batch_specs.features(batch))[0].shape == (4, 3)
 
 
 def test_structures_stay_and_lists_become_tuples():

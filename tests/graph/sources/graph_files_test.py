@@ -158,11 +158,11 @@ def test_ends_that_are_not_there(ends):
 
 
 @pytest.mark.parametrize('tensor, said', [
-    ('a:2000000000', 'has 1 outputs'),
-    ('a:1', 'has 1 outputs'),
-    ('a:' + '9' * 5000, 'has 1 outputs'),
-    ('a:-1', 'has 1 outputs'),
-    ('s:2', '"s" has 2 outputs'),
+    ('a:2000000000', 'the number of outputs of "a" is 1; write'),
+    ('a:1', 'the number of outputs of "a" is 1; write'),
+    ('a:' + '9' * 5000, 'the number of outputs of "a" is 1; write'),
+    ('a:-1', 'the number of outputs of "a" is 1; write'),
+    ('s:2', 'the number of outputs of "s" is 2; write'),
 ])
 def test_an_output_that_is_not_there(tensor, said):
   """Room was made for two billion outputs, one after the other."""

@@ -14,6 +14,22 @@ def _placeholder(name, shape):
   return node
 
 
+def test_a_ragged_argument_has_the_size_of_its_values():
+  """Once the size of a batch was assumed."""
+  ids = tf.RaggedTensor.from_row_lengths(tf.zeros([96], tf.int32), [90, 6])
+  sparse = tf.sparse.from_dense(tf.eye(5))
+  arguments = [ids, sparse, tf.ones([4, 8]), tf.TensorSpec([None])]
+  function = tf.function(lambda *given: given)
+  concrete = function.get_concrete_function(*arguments)
+  graph_def = concrete.graph.as_graph_def()
+  input_shapes.take(graph_def, concrete, arguments)
+  shapes = [
+      tf.TensorShape(node.attr['shape'].shape).as_list()
+      for node in graph_def.node if node.op == 'Placeholder'
+  ]
+  assert shapes == [[96], [3], [5, 2], [5], [2], [4, 8], [None]]
+
+
 def _given(*said, **inputs):
   """Shapes of the placeholders of a signature, and what was told."""
   graph_def = graph_defs.graph_def(

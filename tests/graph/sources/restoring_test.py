@@ -40,8 +40,8 @@ def test_readers_read_on_and_nothing_else_changes():
   assert (restored.feeds, restored.fetches) == (source.feeds, source.fetches)
   assert restored.tables == source.tables
   assert told == [
-      'test was made without a GPU: 1 ops that Grappler made for CPUs '
-      '(1 _MklSwish) were replaced by ops that a GPU runs.'
+      'test was made without a GPU: ops that a GPU runs replace 1 op that '
+      'Grappler made for CPUs (1 _MklSwish).'
   ]
   # The graph that was given is as it was.
   assert [n.op for n in source.graph_def.node][2] == '_MklSwish'

@@ -208,7 +208,7 @@ def test_labels_that_are_known_are_not_guessed():
 def test_a_model_without_a_loss_has_no_labels():
   model = _Model()
   model.optimizer = 'sgd'
-  (features,), notes = _elements(model)
+  features, notes = _elements(model)
   assert features.shape == (8, 3)
   # A train_step of the user's own may need labels, and fail.
   assert 'compiled without a loss: taking batches without labels' in notes[-1]
