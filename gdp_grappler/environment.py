@@ -19,7 +19,7 @@ CAPTURE_DIR = 'GDP_CAPTURE_DIR'
 CACHE_DIR = 'GDP_CACHE_DIR'
 # Folder of a network that `gdp_train` wrote. It replaces the shipped network.
 POLICY = 'GDP_POLICY'
-# '1' keeps the plugin out; read by plugin/loader.c.
+# Any value but '' and '0' keeps the plugin out; read by plugin/loader.c.
 DISABLE = 'GDP_DISABLE'
 
 # Variables of TensorFlow and Keras.

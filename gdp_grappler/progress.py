@@ -131,6 +131,11 @@ def say(line: str) -> None:
       print(plain, file=sys.stderr, flush=True)
 
 
+def silent(line: str) -> None:
+  """Drops a line, where another caller would `say` it."""
+  del line
+
+
 def idle() -> None:
   """Reports that no work is being done, such as before output is printed."""
   doing('')

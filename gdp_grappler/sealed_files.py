@@ -83,7 +83,7 @@ class Format:
       raise self._damaged(path, f'its format is not "{self.name}"')
     if content.get('version') != self.version:
       raise self._damaged(
-          path, f'its version is {content.get("version")!r}, this '
+          path, f'its version is {errors.shown(content.get("version"))}, this '
           f'program reads {self.version}')
     try:
       result = build(content)

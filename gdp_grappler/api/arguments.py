@@ -11,6 +11,8 @@ import numbers
 import os
 from typing import Any, Mapping
 
+import numpy as np
+
 from gdp_grappler import errors
 from gdp_grappler import spelling
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -21,24 +23,30 @@ from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
 
 
-def check_search(seed: Any, time_budget_s: Any) -> None:
-  """Checks the seed and the time budget of a search.
+def check_search(seed: Any, time_budget_s: Any, repeatable: Any,
+                 whole_graph: Any = False) -> None:
+  """Checks the arguments of a search.
 
   Args:
     seed: A whole number of 0 or more.
     time_budget_s: Seconds, more than 0; None for the placer's own limit.
+    repeatable: True or False.
+    whole_graph: True or False.
 
   Raises:
     GdpError: an argument is something else.
   """
+  check_switch('repeatable', repeatable)
+  check_switch('whole_graph', whole_graph)
   if _is_no(numbers.Integral, seed) or seed < 0:
     raise errors.GdpError(
-        f'seed is {seed!r}; give a whole number of 0 or more.')
+        f'seed is {errors.shown(seed)}; give a whole number of 0 or more.')
   if time_budget_s is None:
     return
   if _is_no(numbers.Real, time_budget_s) or not 0 < time_budget_s < math.inf:
-    raise errors.GdpError(f'time_budget_s is {time_budget_s!r}; give a number '
-                          'of seconds of more than 0, or None.')
+    raise errors.GdpError(
+        f'time_budget_s is {errors.shown(time_budget_s)}; give a number of '
+        'seconds of more than 0, or None.')
 
 
 def check_names(**names: Any) -> None:
@@ -52,7 +60,18 @@ def check_names(**names: Any) -> None:
   """
   for argument, name in names.items():
     if not (name is None or isinstance(name, (str, os.PathLike))):
-      raise errors.GdpError(f'{argument} is {name!r}; give a text.')
+      raise errors.GdpError(f'{argument} is {errors.shown(name)}; give a text.')
+
+
+def check_switch(argument: str, value: Any) -> None:
+  """Checks an argument that is on or off. The text 'false' would be on.
+
+  Raises:
+    GdpError: the value is not True or False.
+  """
+  if not isinstance(value, (bool, np.bool_)):
+    raise errors.GdpError(
+        f'{argument} is {errors.shown(value)}; give True or False.')
 
 
 def check_placers(placers: Any) -> None:
@@ -63,8 +82,8 @@ def check_placers(placers: Any) -> None:
   """
   if (isinstance(placers, str) or
       not isinstance(placers, collections.abc.Collection) or not len(placers)):
-    raise errors.GdpError(f'placers is {placers!r}; give a list of names, such '
-                          "as ['metis', 'gdp'].")
+    raise errors.GdpError(f'placers is {errors.shown(placers)}; give a list of '
+                          "names, such as ['metis', 'gdp'].")
 
 
 def check_policy(placer: str, policy: Any) -> None:
@@ -77,6 +96,8 @@ def check_policy(placer: str, policy: Any) -> None:
   Raises:
     GdpError: the placer uses no network, or there is no such placer.
   """
+  if placer is None:
+    raise errors.GdpError("placer is None; give a name, such as 'gdp'.")
   name = registry.get(placer).name
   if policy is not None:
     placer_table.check_uses_policy(name)
@@ -103,8 +124,8 @@ def check_plan(plan: Any) -> None:
   """
   if not isinstance(plan, (str, os.PathLike, Mapping)):
     raise errors.GdpError(
-        f'plan is {plan!r}; give a plan file, or devices by layer, such as '
-        "{'encoder': 'GPU:0'}.")
+        f'plan is {errors.shown(plan)}; give a plan file, or devices by '
+        "layer, such as {'encoder': 'GPU:0'}.")
   layer_devices.layers(plan)
 
 
@@ -158,8 +179,8 @@ def check_shape(shape: Any) -> None:
           not _is_no(numbers.Integral, size) and size > 0 for size in sizes)
       for name, sizes in shape.items()):
     raise errors.GdpError(
-        f'shape is {shape!r}; give the sizes of the dimensions by input, such '
-        "as {'x': (32, 8)}.")
+        f'shape is {errors.shown(shape)}; give the sizes of the dimensions by '
+        "input, such as {'x': (32, 8)}.")
 
 
 def _is_no(kind: type, value: Any) -> bool:

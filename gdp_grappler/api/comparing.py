@@ -130,7 +130,7 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
     GdpError: the graph or the cluster cannot be used, the name of a placer is
       unknown, or there is none.
   """
-  arguments.check_search(seed, time_budget_s)
+  arguments.check_search(seed, time_budget_s, repeatable)
   arguments.check_names(profile=profile)
   arguments.check_placers(placers)
   arguments.check_order(order)

@@ -131,7 +131,7 @@ class Difference:
       lines += ['', tables.text(self._shifts()), '']
       lines += [tables.wrapped(tables.left_out(scope))] if scope else []
       lines.append(tables.text(self._ops(scope)))
-    return '\n'.join(lines + tables.more(self.moved, _MOST_OPS, 'ops'))
+    return '\n'.join(lines + tables.more(self.moved, _MOST_OPS, 'op'))
 
   def __repr__(self) -> str:
     return f'<Difference {self._headline()}>'
@@ -139,7 +139,7 @@ class Difference:
   def _repr_html_(self) -> str:
     return (tables.paragraph([self._headline()]) + tables.as_html(self._sides())
             + tables.as_html(self._shifts()) + tables.as_html(self._ops())
-            + tables.paragraph(tables.more(self.moved, _MOST_OPS, 'ops')))
+            + tables.paragraph(tables.more(self.moved, _MOST_OPS, 'op')))
 
   def _headline(self) -> str:
     return (f'{len(self.moved)} of {self.num_ops} ops moved; the simulated '

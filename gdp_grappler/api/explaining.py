@@ -18,6 +18,7 @@ from gdp_grappler.cluster import layer_map
 from gdp_grappler.evaluation import critical_chain
 from gdp_grappler.evaluation import what_if
 from gdp_grappler.graph import op_graph
+from gdp_grappler.placers.plans import layers as layers_lib
 from gdp_grappler.reports import tables
 from gdp_grappler.reports import units
 
@@ -164,7 +165,7 @@ class Explanation:
                if op.on_critical_chain else 'not on the critical chain')
       lines.append(f'  {units.ms(op.end_s - op.start_s)}, from '
                    f'{units.ms(op.start_s)} of the step; {chain}')
-    lines += tables.more(self.ops, _MOST_OPS, 'ops')
+    lines += tables.more(self.ops, _MOST_OPS, 'op')
     if self.elsewhere:
       lines += [
           '', tables.wrapped(self._headline()),
@@ -172,7 +173,7 @@ class Explanation:
       ]
     if self.sent:
       lines += ['', 'Sent between devices:', tables.text(self._cuts(scope))]
-      lines += tables.more(self.sent, _MOST_CUTS, 'tensors')
+      lines += tables.more(self.sent, _MOST_CUTS, 'tensor')
     return '\n'.join(lines)
 
   def __repr__(self) -> str:
@@ -188,7 +189,7 @@ class Explanation:
             for op in self.ops[:_MOST_OPS]]
     parts = [
         tables.as_html(ops),
-        tables.paragraph(tables.more(self.ops, _MOST_OPS, 'ops'))
+        tables.paragraph(tables.more(self.ops, _MOST_OPS, 'op'))
     ]
     if self.elsewhere:
       parts += [
@@ -198,7 +199,7 @@ class Explanation:
     if self.sent:
       parts += [
           tables.as_html(self._cuts()),
-          tables.paragraph(tables.more(self.sent, _MOST_CUTS, 'tensors'))
+          tables.paragraph(tables.more(self.sent, _MOST_CUTS, 'tensor'))
       ]
     return ''.join(parts)
 
@@ -293,11 +294,14 @@ def _matching(graph: op_graph.OpGraph, pattern: str) -> list[int]:
         if found.intersection(names)
     ]
   inside = np.zeros(graph.num_ops, bool)
-  for names in (graph.names, graph.variables):
-    scopes = layer_map.match([pattern], names)
+  layers = layer_map.match([pattern], graph.names, layers_lib.names(graph))
+  for scopes in (layers, layer_map.match([pattern], graph.variables)):
     inside |= (scopes.patterns >= 0) & ~scopes.only_default
   if inside.any():
     return np.flatnonzero(inside).tolist()
+  start = f'No op or layer of graph "{graph.name}" is called '
+  if layers.is_near:
+    raise errors.GdpError(f'{start}{layers.idle[0]}.')
   last = pattern.rsplit('/', 1)[-1].strip('*').lower()
   similar = [
       name for name in (*graph.names, *graph.variables)
@@ -305,9 +309,8 @@ def _matching(graph: op_graph.OpGraph, pattern: str) -> list[int]:
   ]
   near = suggestions.did_you_mean(pattern, similar[:1000], similarity=.3,
                                   most=3)
-  raise errors.GdpError(
-      f'No op of graph "{graph.name}" is called "{pattern}".'
-      + (near or ' Give a name, or a pattern such as "*MatMul*". The heaviest: '
-         + ', '.join(f'"{graph.names[op]}"'
-                     for op in np.argsort(-graph.flops, kind='stable')[:_NAMED])
-         + '.'))
+  raise errors.GdpError(f'{start}"{pattern}".' + (
+      near or ' Give a name, or a pattern such as "*MatMul*". The heaviest: '
+      + ', '.join(f'"{graph.names[op]}"'
+                  for op in np.argsort(-graph.flops, kind='stable')[:_NAMED])
+      + '.'))

@@ -187,7 +187,8 @@ class Layering:
         if not self._in_optimizers[part.ops].all() or part.name == NO_LAYER
     ]
     names = self._unique_names([part for part, _ in chosen])
-    found = layer_map.match(names, self._graph.names).patterns
+    found = layer_map.match(names, self._graph.names,
+                            layers_lib.names(self._graph)).patterns
     result: dict[str, str] = {}
     for number, (name, (part, _)) in enumerate(zip(names, chosen)):
       matched = np.flatnonzero(found == number)
@@ -202,7 +203,8 @@ class Layering:
     graph = self._graph
     tables: dict[str, dict[str, str]] = {}
     parts = [v for v in dict.fromkeys(graph.variables) if choice.is_part(v)]
-    found = layer_map.match(parts, part_names.of(graph)).patterns
+    found = layer_map.match(parts, part_names.of(graph),
+                            layers_lib.names(graph)).patterns
     for number, part in enumerate(parts):
       ops = np.flatnonzero(found == number)
       if ops.size:  # A part whose layer is outside of the model has no ops.
@@ -230,14 +232,12 @@ class Layering:
     # Updates follow their variable, even in the scope of an optimizer.
     counts = ~(self._serves | self._in_optimizers) & (whose >= 0)
     names = [part.name for part in parts]
-    for lengthen in (_without_numbers, _unchanged):
-      found = layer_map.match(names, self._graph.names)
-      wrong = counts & (found.patterns != whose) & (found.patterns >= 0)
-      wrong &= ~found.only_default
-      mistaken = set(whose[wrong].tolist()) | set(
-          found.patterns[wrong].tolist())
-      for number in mistaken:
-        names[number] = lengthen(parts[number].full_name)
+    found = layer_map.match(names, self._graph.names,
+                            layers_lib.names(self._graph))
+    wrong = counts & (found.patterns != whose) & (found.patterns >= 0)
+    wrong &= ~found.only_default
+    for number in {*whose[wrong].tolist(), *found.patterns[wrong].tolist()}:
+      names[number] = parts[number].full_name
     return names
 
   @functools.cached_property
@@ -334,16 +334,6 @@ class Layering:
   def _sent(self) -> np.ndarray:
     """Returns the tensors that are sent, int [S], once per receiving device."""
     return self._placement.sent(self._graph)[0]
-
-
-def _without_numbers(name: str) -> str:
-  """Returns 'net/dense_1' for 'net_1/dense_1'; the model's name is 'net'."""
-  *around, last = name.split('/')
-  return '/'.join([*map(layer_map.bare_name, around), last])
-
-
-def _unchanged(name: str) -> str:
-  return name
 
 
 def _folded(found: Iterable[LayerRow], belongs: Callable[[LayerRow, LayerRow],

@@ -84,6 +84,7 @@ def read(
   Raises:
     InvalidGraphError: the object is none of these, or cannot be traced.
   """
+  _check_signature(signature)
   batch = None
   if data is not None:
     batch = batch_specs.of(data, batch_size, tell)
@@ -94,9 +95,8 @@ def read(
       graph = _made(graph, batch)
   if callable(getattr(graph, 'make_train_function', None)):
     if batch is None and signature is not None:
-      named = isinstance(signature, Mapping)
-      batch = batch_specs.of((signature,) if named else tuple(signature),
-                             batch_size, tell)
+      given = signature if isinstance(signature, Mapping) else tuple(signature)
+      batch = batch_specs.of(given, batch_size, tell)
     return _of_model(graph, batch_size, tell, architecture, batch),
   if batch is not None:
     raise errors.InvalidGraphError(
@@ -105,7 +105,8 @@ def read(
   found: tuple[source_graph.SourceGraph, ...]
   if hasattr(graph, 'get_concrete_function'):
     name = _name(graph)
-    found = _of_function(_traced(graph, signature or (), name), name),
+    signature = () if signature is None else signature
+    found = _of_function(_traced(graph, signature, name), name, signature),
   elif isinstance(graph, tf.Graph):  # The graph of a function has a signature.
     found = _of_graph(graph)
   elif hasattr(graph, 'structured_input_signature'):
@@ -117,13 +118,21 @@ def read(
   return found
 
 
+def _check_signature(signature: Any) -> None:
+  """Raises an error for a single tensor, which has no truth value."""
+  if signature is not None and not isinstance(signature,
+                                              (list, tuple, Mapping)):
+    raise errors.InvalidGraphError(
+        f'signature is {errors.shown(signature)}. {_SIGNATURE}')
+
+
 def makes_model(graph: Any) -> bool:
   """Whether an object is a Python function, which `read` calls for a model."""
   return (inspect.isroutine(graph) and
           not hasattr(graph, 'get_concrete_function'))
 
 
-def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
+def _made(make: Callable[[], Any], batch: Any) -> Any:
   """Returns the model that a function makes; the weights have no values."""
   try:
     with without_weights.without_weights():
@@ -142,7 +151,7 @@ def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
         'model.')
   if batch is not None and not model.built:
     try:
-      without_weights.build(model, batch[0])
+      without_weights.build(model, batch_specs.features(batch))
     except Exception as error:
       # The user's code may raise any error.
       if interrupts.is_of_program(error):
@@ -154,7 +163,7 @@ def _made(make: Callable[[], Any], batch: tuple[Any, ...] | None) -> Any:
 
 
 def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
-              batch: tuple[Any, ...] | None) -> source_graph.SourceGraph:
+              batch: Any) -> source_graph.SourceGraph:
   name = _name(model)
   if not tf.executing_eagerly():
     raise errors.InvalidGraphError(
@@ -193,16 +202,18 @@ def _of_model(model: Any, batch_size: int, tell: Tell, architecture: str,
 
 
 def _forward(model: Any, name: str, batch_size: int, tell: Tell,
-             batch: tuple[Any, ...] | None) -> source_graph.SourceGraph:
+             batch: Any) -> source_graph.SourceGraph:
   """Returns the forward pass of a model that is not compiled."""
   tell(f'{name} is not compiled: taking its forward pass')
   if batch is None:
+    inputs = training_step.symbolic_inputs(model, name)
     specs = tf.nest.map_structure(
         lambda t: tf.TensorSpec(training_step.known_shape(t.shape, batch_size),
-                                t.dtype),
-        training_step.symbolic_inputs(model, name))
+                                t.dtype), inputs)
+    training_step.note_unknown(inputs, batch_size,
+                               lambda note: tell(f'{name}: {note}'))
   else:
-    specs = batch[0]
+    specs = batch_specs.features(batch)
   forward = tf.function(lambda x: model(x, training=False), jit_compile=False)
   return _of_function(_traced(forward, (specs,), name, _DATA), name)
 
@@ -253,7 +264,10 @@ def _traced(function: Any, signature: Sequence[Any] | Mapping[str, Any],
     ) from error
 
 
-def _of_function(concrete: Any, name: str) -> source_graph.SourceGraph:
+def _of_function(
+    concrete: Any, name: str,
+    signature: Sequence[Any] | Mapping[str, Any] | None = None
+) -> source_graph.SourceGraph:
   graph = concrete.graph
   fetches = [tensor.op.name for tensor in graph.outputs]
   fetches += [op.name for op in graph.control_outputs]
@@ -263,6 +277,8 @@ def _of_function(concrete: Any, name: str) -> source_graph.SourceGraph:
         'computes.')
   graph_def = graph_pb2.GraphDef()
   graph_def.CopyFrom(graph.as_graph_def())
+  if signature is not None and not isinstance(signature, Mapping):
+    input_shapes.take(graph_def, concrete, signature)
   _restore_variables(graph_def, concrete)
   return asked.of_file(
       pruning.simplify(

@@ -169,7 +169,7 @@ class PlacedStep:
         None means the order of the plan.
 
     Raises:
-      ValueError: there is no such order.
+      GdpError: there is no such order.
     """
     chosen = order_names.chosen(order, self.placement.priorities is not None)
     if chosen not in self._prices:
@@ -189,8 +189,7 @@ class PlacedStep:
       order: See `price`.
 
     Raises:
-      ValueError: there is no such order.
-      GdpError: the emulation cannot be started.
+      GdpError: there is no such order, or the emulation cannot be started.
     """
     from gdp_grappler.evaluation.emulation import emulator as emulator_lib
     with emulator_lib.Emulator(self.step.cluster,
@@ -323,8 +322,7 @@ class PlacedStep:
       order: See `price`.
 
     Raises:
-      ValueError: there is no such order.
-      GdpError: the file cannot be written.
+      GdpError: there is no such order, or the file cannot be written.
     """
     price = self.price(order)
     timeline.write_chrome_trace(path, self.graph, price.schedule,
@@ -339,8 +337,8 @@ class PlacedStep:
       order: See `price`.
 
     Raises:
-      ValueError: there is no such order.
-      GdpError: Pillow is missing, or events cannot be written.
+      GdpError: there is no such order, Pillow is missing, or events cannot be
+        written.
     """
     extras.require('A timeline for TensorBoard', 'PIL')
     from gdp_grappler.reports import tensorboard

@@ -101,7 +101,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     InfeasiblePlacementError: the graph does not fit, or a plan breaks a rule.
     GdpError: a name is unknown, or a file cannot be used.
   """
-  arguments.check_search(seed, time_budget_s)
+  arguments.check_search(seed, time_budget_s, repeatable, whole_graph)
   layers = _check_choice(placer, policy, plan, order, profile)
   with telling.listener(tell, verbose) as heard:
     how = subjects.Reading(batch_size, trip_count, profile, signature, heard,

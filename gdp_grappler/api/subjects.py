@@ -11,6 +11,7 @@ from typing import Any, Callable, Mapping, NoReturn, Sequence, TYPE_CHECKING
 from absl import logging
 
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.api import arguments
 from gdp_grappler.cluster import architectures
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -54,7 +55,7 @@ class Reading:
 
   Raises:
     GdpError: a size or a count is not a whole number or is too small, or the
-      value of `pins` or `shape` is unknown.
+      value of `pins`, `shape` or `may_round` is unknown.
   """
 
   batch_size: int = assumptions.DEFAULT_BATCH_SIZE
@@ -75,11 +76,12 @@ class Reading:
       value = getattr(self, name)
       if (isinstance(value, bool) or not isinstance(value, numbers.Integral) or
           value < least):
-        raise errors.GdpError(f'{name} is {value!r}; give a whole number of '
-                              f'{least} or more.')
+        raise errors.GdpError(f'{name} is {errors.shown(value)}; give a whole '
+                              f'number of {least} or more.')
     if self.pins not in assumptions.PINS:
-      raise errors.GdpError(f'pins is {self.pins!r}; give one of '
+      raise errors.GdpError(f'pins is {errors.shown(self.pins)}; give one of '
                             f'{", ".join(assumptions.PINS)}.')
+    arguments.check_switch('may_round', self.may_round)
     arguments.check_shape(self.shape)
 
   def request(self, graph: str) -> request_lib.Request:
@@ -247,10 +249,10 @@ def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
   step = reading.of_source(source, request, found, where, how.tell)
   if models.makes_model(graph):
     split = tables.split(step, request.split_tables,
-                         lambda counts: read_it(_silent, counts)[0], how.tell,
-                         how.layers)
+                         lambda counts: read_it(progress.silent, counts)[0],
+                         how.tell, how.layers)
     if split is not None:
-      step = reading.of_source(split, request, found, where, _silent)
+      step = reading.of_source(split, request, found, where, progress.silent)
   reading.tell_pins_and_profile(step, request, how.tell)
   is_made = not models.makes_model(graph)
   if not rest:
@@ -273,11 +275,6 @@ def _refuse_to_split(how: Reading) -> None:
         'it, a file or module:function.')
 
 
-def _silent(line: str) -> None:
-  """Drops a line, because the user got it before."""
-  del line
-
-
 def _where(cluster: str | cluster_lib.Cluster,
            limits: max_memory.MaxMemory) -> reading.Where:
   if isinstance(cluster, cluster_lib.Cluster):
@@ -285,6 +282,6 @@ def _where(cluster: str | cluster_lib.Cluster,
     return lambda devices: found
   if not isinstance(cluster, (str, os.PathLike)):
     raise errors.ClusterError(
-        f'{cluster!r} is no cluster. Give a preset such as \'2xP100\', '
-        '\'local\', the path of a cluster file, or a Cluster.')
+        f'{errors.shown(cluster)} is no cluster. Give a preset such as '
+        "'2xP100', 'local', the path of a cluster file, or a Cluster.")
   return functools.partial(resolve.resolve, os.fspath(cluster), limits=limits)

@@ -31,12 +31,15 @@ def listener(tell: Tell | None, verbose: Any) -> Iterator[Tell]:
     The function that gets lines about assumptions.
 
   Raises:
-    GdpError: `verbose` is something else.
+    GdpError: `tell` is no function, or `verbose` is something else.
   """
+  if tell is not None and not callable(tell):
+    raise errors.GdpError(f'tell is {errors.shown(tell)}; give a function '
+                          'that gets a text, such as print, or None.')
   if verbose not in (AUTO, True, False):
     raise errors.GdpError(
-        f"verbose is {verbose!r}; give 'auto', True or False.")
-  listening = tell or (say if verbose else _silent)
+        f"verbose is {errors.shown(verbose)}; give 'auto', True or False.")
+  listening = tell or (say if verbose else progress.silent)
   shows = _is_watched() if verbose == AUTO else bool(verbose)
   if progress.is_heard() or not shows:
     yield listening
@@ -48,11 +51,6 @@ def listener(tell: Tell | None, verbose: Any) -> Iterator[Tell]:
 def say(line: str) -> None:
   """Prints a line about an assumption on standard error."""
   progress.say(f'gdp: {line}')
-
-
-def _silent(line: str) -> None:
-  """Drops a line."""
-  del line
 
 
 def _is_watched() -> bool:

@@ -33,7 +33,6 @@ from gdp_grappler.reports import progress_line
 
 _COMMANDS = (place, show, simulate, explain, diff, report, profile, calibrate,
              cluster, verify, doctor, glossary, completion)
-_INTERRUPTED = 130  # Exit code of a shell's command that Ctrl-C ended.
 
 
 def main() -> int:
@@ -44,7 +43,7 @@ def main() -> int:
   starting.prepare_streams()
   try:
     code = run()
-    if code == _INTERRUPTED and eager_thread.is_busy():
+    if code == starting.INTERRUPTED and eager_thread.is_busy():
       # Python would wait for the job: for seconds, or for ever if an import
       # that was interrupted still holds a lock that the job needs.
       starting.flush(sys.stdout)
@@ -91,7 +90,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     return 2
   except KeyboardInterrupt:
     progress.say('gdp: interrupted')
-    return _INTERRUPTED
+    return starting.INTERRUPTED
 
 
 def _check_words(known: argparse.ArgumentParser,

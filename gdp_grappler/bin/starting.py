@@ -17,7 +17,7 @@ import threading
 import types
 from typing import Iterator, TextIO
 
-_INTERRUPTED = 130  # Exit code of a shell's command that Ctrl-C ended.
+INTERRUPTED = 130  # Exit code of a shell's command that Ctrl-C ended.
 
 
 def gdp() -> int | None:
@@ -43,7 +43,7 @@ def call(program: str, module: str, function: str) -> int | None:
 
   def stop(unused_signal: int, unused_frame: types.FrameType | None) -> None:
     os.write(2, f'{program}: interrupted\n'.encode())
-    os._exit(_INTERRUPTED)
+    os._exit(INTERRUPTED)
 
   before = {
       number: signal.getsignal(number)

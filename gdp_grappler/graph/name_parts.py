@@ -10,6 +10,8 @@ _NUMBER = re.compile(r'_\d+$')
 # differentiated.
 _CALLERS = re.compile(
     r'^(((Stateful)?PartitionedCall|Func|gradients|gradient_tape)(_\d+)?/)*')
+_INFIX = re.compile(r'[^/]+/(?=_\d+$)')
+_GRADIENTS = re.compile(r'(^|/)gradient(s|_tape)(_\d+)?/')
 # Scopes of ops that Grappler has made. They are no layers, and may be inside or
 # outside the scopes of the op that Grappler replaced.
 OF_GRAPPLER = frozenset(
@@ -28,9 +30,23 @@ def without_callers(name: str) -> str:
   return _CALLERS.sub('', name)
 
 
+def without_infix(name: str) -> str:
+  """Returns an op's name without what only looks like its innermost scope.
+
+  Where TensorFlow inlines calls and lowers loops, it makes ops such as
+  'Func/net/call/input/_2' and 'while/enter/_3'.
+  """
+  return _INFIX.sub('', name)
+
+
 def is_caller(part: str) -> bool:
   """Whether a part of a name is a scope of a caller or of gradients."""
   return _CALLERS.fullmatch(f'{part}/') is not None
+
+
+def is_gradient(name: str) -> bool:
+  """Whether an op is in the scope of gradients, as its name tells."""
+  return _GRADIENTS.search(name) is not None
 
 
 def without_number(part: str) -> str:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import itertools
 
+# Two threads that note a change at the same time get different numbers.
 _numbers = itertools.count(1)
-_changes = [0]
+_changes = 0
 
 
 def note() -> None:
   """Makes the next call on each thread get a new configuration."""
-  _changes[0] = next(_numbers)
+  global _changes
+  _changes = next(_numbers)
 
 
 def count() -> int:
   """Returns the number of changes so far."""
-  return _changes[0]
+  return _changes

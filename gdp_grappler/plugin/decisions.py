@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 MOST_ENTRIES = 512
 # Bytes of all decisions above which the least recently used are removed.
 MOST_BYTES = 64 << 20
+# Files of a policy of any kind that change its answers.
+POLICY_FILES = ('policy.json', 'weights.npz', 'saved_model.pb',
+                'variables/variables.index',
+                'variables/variables.data-00000-of-00001')
 # No graph has more nodes. A file that claims more is damaged.
 _MOST_NODES = 1 << 27
 # Ends of the lines of kept decisions.
@@ -83,8 +87,9 @@ def key(
   plan = settings.plan if isinstance(settings.plan, str) else None
   policy = settings.policy or environment.policy_folder() or _shipped()
   parts = (graph, *devices, settings.to_json(), repr(cluster), str(relocatable),
-           *map(str, fixed), '', *map(str, waiting), *_stamps(settings.profile),
-           *_stamps(plan), *_stamps(policy), _software())
+           *map(str, fixed), '', *map(str, waiting),
+           *map(_stamp,
+                (settings.profile, plan, *_of_policy(policy))), _software())
   # Names of files need not be UTF-8.
   data = '\0'.join(parts).encode(errors='surrogatepass')
   return hashlib.sha256(data).hexdigest()[:32]
@@ -94,21 +99,25 @@ def _shipped() -> str:
   return shipped_policy.shipped_policy() if shipped_policy.has_policy() else ''
 
 
-def _stamps(path: str | None) -> list[str]:
-  """Returns path, size and time of change of a file, or of a folder's files."""
+def _of_policy(folder: str) -> list[str]:
+  """Returns the paths of the files that a policy may have."""
+  return [os.path.join(folder, file) for file in POLICY_FILES if folder]
+
+
+def _stamp(path: str | None) -> str:
+  """Returns path, size and time of change of a file; '' without a path.
+
+  Of a folder the content does not count: a wrong path may name a folder of any
+  size, and listing it may take longer than the time that a graph has.
+  """
   if not path:
-    return ['']
-  top = pathlib.Path(path).resolve()
-  # `top.is_dir` raises an error if the folder of `top` cannot be searched.
-  every = sorted(top.rglob('*')) if os.path.isdir(top) else [top]
-  result = [str(top)]
-  for each in every:
-    try:
-      status = each.stat()
-    except OSError:
-      continue  # Reading the file will fail and report the reason.
-    result.append(f'{each} {status.st_size} {status.st_mtime_ns}')
-  return result
+    return ''
+  path = os.path.realpath(path)
+  try:
+    status = os.stat(path)
+  except OSError:
+    return path  # Reading the file will fail and report the reason.
+  return f'{path} {status.st_size} {status.st_mtime_ns}'
 
 
 @functools.cache

@@ -72,6 +72,13 @@ struct GdpBuffer {
 typedef int (*GdpPlaceFunction)(const GdpRequest* request, GdpBuffer* response,
                                 GdpBuffer* graph);
 
+// Frees its buffer at the end of a scope, also after an exception.
+struct OwnedBuffer : GdpBuffer {
+  OwnedBuffer() : GdpBuffer{nullptr, 0} {}
+  OwnedBuffer(const OwnedBuffer&) = delete;
+  ~OwnedBuffer() { std::free(data); }
+};
+
 static std::atomic<GdpPlaceFunction> place_function{nullptr};
 
 // Time spent in the pass by this process so far; for benchmarks.
@@ -112,6 +119,13 @@ bool IsPlaced(const GraphDef& graph) {
   return std::all_of(
       graph.node().begin(), graph.node().end(),
       [](const NodeDef& node) { return !node.device().empty(); });
+}
+
+// Whether the user fixed an op by `scopes.pin`.
+bool HasPin(const GraphDef& graph) {
+  return std::any_of(
+      graph.node().begin(), graph.node().end(),
+      [](const NodeDef& node) { return node.attr().contains("_gdp_pin"); });
 }
 
 // Whether a graph can replace another: it must have the same arguments and
@@ -185,7 +199,7 @@ class GdpPlacement : public CustomGraphOptimizer {
     // last call counts. If devices were set earlier, later rewrites would
     // depend on them, and could change how results round.
     if (++calls_ != iterations_) return absl::AbortedError("not the last call");
-    if (item.graph.node_size() < min_ops_) {
+    if (item.graph.node_size() < min_ops_ && !HasPin(item.graph)) {
       return absl::AbortedError("small graph");
     }
     const std::vector<std::string> devices = ComputeDevices(item);
@@ -212,8 +226,7 @@ class GdpPlacement : public CustomGraphOptimizer {
         item.id.c_str(),   fingerprint.c_str(), settings_.c_str(),
         feeds.c_str(),     fetches.c_str(),     device_list.c_str(),
         /*graph=*/nullptr, /*graph_size=*/0,    may_place ? 1 : 0};
-    GdpBuffer response{nullptr, 0};
-    GdpBuffer replacement{nullptr, 0};
+    OwnedBuffer response, replacement;
     int answer = place(&request, &response, &replacement);
     if (answer == GDP_NEEDS_GRAPH) {
       const std::string graph = item.graph.SerializeAsString();
@@ -225,13 +238,9 @@ class GdpPlacement : public CustomGraphOptimizer {
     // installed a handler of SIGINT. The handler raises the program's exception
     // now, after the callback has returned.
     if (answer == GDP_INTERRUPTED) std::raise(SIGINT);
-    const absl::Status status =
-        answer == GDP_PLACED && response.data != nullptr
-            ? Apply(response, replacement, item, devices, optimized_graph)
-            : absl::AbortedError("unchanged");
-    std::free(response.data);
-    std::free(replacement.data);
-    return status;
+    return answer == GDP_PLACED && response.data != nullptr
+               ? Apply(response, replacement, item, devices, optimized_graph)
+               : absl::AbortedError("unchanged");
   }
 
   static absl::Status Apply(const GdpBuffer& response,

@@ -84,10 +84,9 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   Raises:
     GdpError: the settings do not fit the graph or the machine.
   """
-  if devices_lib.why_no_choice(source.devices, settings):
+  is_first = source.name == _MAKES_VARIABLES and settings.plan is not None
+  if is_first or devices_lib.why_no_choice(source.devices, settings):
     return outcome_lib.Outcome(None, '')  # One line per program reports this.
-  if source.name == _MAKES_VARIABLES and settings.plan is not None:
-    return outcome_lib.Outcome(None, '')
   deadline = deadlines.without_loading(
       (1 - _KEPT_SHARE) * settings.time_budget_s)
   notes: list[str] = []
@@ -100,23 +99,24 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       simulator=simulator, may_add_edges=settings.order != order_names.FIFO)
   before = placement_before.placement(problem, source)
   orders = functools.partial(_order_config, graph, before, settings, deadline)
-  if not before.violations(graph):
-    if ((problem.allowed.sum(axis=1) == 1).all() and
-        not placement_before.num_rejoined(graph, before)):
-      order = edge_selection.order_of(problem, before, simulator, orders)
-      choice = edge_selection.SelectedPlacement(before, order)
-      return (_outcome(problem, before, choice, simulator, settings)
-              if order else _of_no_choice(source))
-    stays = settings.keep_best and settings.plan is None
-  else:
-    stays = False  # The graph breaks a pin of the user, so it has to change.
+  must_change = bool(before.violations(graph))  # It breaks a pin of the user.
+  if (not must_change and (problem.allowed.sum(axis=1) == 1).all() and
+      not placement_before.num_rejoined(graph, before)):
+    order = edge_selection.order_of(problem, before, simulator, orders)
+    choice = edge_selection.SelectedPlacement(before, order)
+    return (_outcome(problem, before, choice, simulator, settings)
+            if order else _of_no_choice(source))
+  stays = settings.keep_best and settings.plan is None and not must_change
   proposals: tuple[placement_lib.Placement, ...] = ()
   origin = settings.placer
   try:
     if not (stays and _stays_on_one(before, problem, settings)):
       proposals, origin = _proposals(problem, settings)
   except misfits.DoesNotFitError as error:
-    return _of_misfit(source, graph, error)
+    if not must_change:
+      return _of_misfit(source, graph, error)
+    proposals, origin = (placement_before.legal(problem, before),), 'pins'
+    notes.append(f'{error}, so only pinned ops move')
   choice = edge_selection.best(problem,
                                (before, *proposals) if stays else proposals,
                                simulator, orders)

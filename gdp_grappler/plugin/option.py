@@ -34,7 +34,7 @@ def checked(options: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(key, str) or not key.startswith('gdp_'):
       continue
     if key != switch.NAME:
-      raise ValueError(f'Unknown option {key!r}. '
+      raise ValueError(f'Unknown option {errors.shown(key)}. '
                        + settings_lib.nearest(key, (switch.NAME,)))
     settings_lib.from_option(value)
   return {

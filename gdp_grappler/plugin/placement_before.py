@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
@@ -12,6 +11,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.simple import single_device
+from gdp_grappler.plugin import asked_devices
 
 _GPU = '/device:GPU:'
 
@@ -34,11 +34,31 @@ def placement(problem: placer_lib.Problem,
   if gpu is not None and not any(_GPU in device for device in source.devices):
     return single_device.all_on(problem, gpu)
   homes = _homes(graph)
-  index = {name: _in_cluster(name, cluster) for name in set(homes)}
+  index = {
+      name:
+          cluster.device_index(name) if asked_devices.has(cluster, name) else -1
+      for name in set(homes)
+  }
   devices = np.array([index[name] for name in homes])
   instead = constraints.fallback_devices(problem.allowed, cluster.host)
   return placement_lib.Placement(
       np.where(devices < 0, instead[graph.groups], devices), cluster)
+
+
+def legal(problem: placer_lib.Problem,
+          before: placement_lib.Placement) -> placement_lib.Placement:
+  """Returns a placement in which only ops move that may not stay.
+
+  Args:
+    problem: The graph and the cluster.
+    before: Result of `placement`.
+  """
+  groups, cluster = problem.graph.groups, problem.cluster
+  devices = np.zeros(len(problem.allowed), int)
+  devices[groups] = before.devices
+  devices = constraints.made_legal(devices[None], problem.allowed,
+                                   cluster.host)[0]
+  return placement_lib.Placement(devices[groups], cluster)
 
 
 def num_rejoined(graph: op_graph.OpGraph,
@@ -72,11 +92,3 @@ def _homes(graph: op_graph.OpGraph) -> tuple[str, ...]:
       for op in members.tolist():
         result[op] = graph.devices[int(holders[0])]
   return tuple(result)
-
-
-def _in_cluster(device: str, cluster: cluster_lib.Cluster) -> int:
-  """Returns the index of a device in the cluster; -1 without such a device."""
-  try:
-    return cluster.device_index(device)
-  except errors.ClusterError:
-    return -1

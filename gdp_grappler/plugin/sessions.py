@@ -9,9 +9,10 @@ from gdp_grappler.plugin import asked_devices
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import switch
 
-# Methods of a session that run steps, and so let graphs be optimized.
-_RUNS = ('_call_tf_sessionrun', '_call_tf_sessionprun',
-         '_make_callable_from_options', 'partial_run_setup')
+# Methods of a session that let graphs be optimized. `_do_call` is a part of
+# `run` and of the public methods for partial runs. These are not wrapped,
+# because the warning that they are deprecated names the file that calls them.
+_RUNS = ('_do_call', '_call_tf_sessionrun', '_make_callable_from_options')
 _ONE_THREAD = 'SINGLE_THREADED_EXECUTOR'
 
 

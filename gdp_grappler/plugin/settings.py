@@ -42,7 +42,7 @@ class Settings:
       takes longer stays as it was. Work that is done once per program, such as
       loading the policy, does not count. The search has a part of the budget,
       and ends earlier if the machine is not busy or if it can gain little.
-    min_ops: Least number of ops of a graph that is placed.
+    min_ops: Least number of ops of a graph that is placed, if it has no pin.
     order: 'critical_path' adds control edges if they shorten the predicted
       step. 'fifo' leaves the order of ready ops to TensorFlow. None adds edges
       if the search or the plan has priorities, and on two or more asynchronous
@@ -166,8 +166,8 @@ def from_option(value: Any) -> Settings | None:
     return Settings()
   if not isinstance(value, dict):
     raise ValueError(
-        f"'gdp_placement' is {value!r}; valid are True, False and a dict with "
-        f'any of {_quoted(_FIELDS)}.')
+        f"'gdp_placement' is {errors.shown(value)}; valid are True, False "
+        f'and a dict with any of {_quoted(_FIELDS)}.')
   settings = Settings(
       **{key: _checked(key, item) for key, item in value.items()})
   if settings.policy is not None:
@@ -194,16 +194,20 @@ def from_text(text: str) -> Any:
   try:
     value = files.parse_json(text)
   except ValueError as error:
-    raise ValueError(f'{text!r} is neither 0, 1 nor a dict as JSON, such as '
-                     '{"placer": "metis"}.') from error
+    raise ValueError(f'{errors.shown(text)} is neither 0, 1 nor a dict '
+                     'as JSON, such as {"placer": "metis"}.') from error
   from_option(value)
   return value
 
 
 def nearest(name: Any, valid: tuple[str, ...]) -> str:
   """Returns sentences with the likely names and all valid ones."""
-  hint = suggestions.did_you_mean(str(name), valid, similarity=.5)
-  return f'{hint} Valid: {_quoted(valid)}.'.lstrip()
+  return f'{_hint(name, valid, .5)} Valid: {_quoted(valid)}.'.lstrip()
+
+
+def _hint(name: Any, valid: tuple[str, ...], similarity: float = .6) -> str:
+  return suggestions.did_you_mean(name, valid, similarity) if isinstance(
+      name, str) else ''
 
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Settings))
@@ -216,8 +220,8 @@ def _checked(key: str, value: Any) -> Any:
     ValueError: the key is unknown or the value is bad.
   """
   if key not in _FIELDS:
-    raise ValueError(
-        f"'gdp_placement' has no key {key!r}. {nearest(key, _FIELDS)}")
+    raise ValueError(f"'gdp_placement' has no key {errors.shown(key)}. "
+                     f'{nearest(key, _FIELDS)}')
   return _CHECKS[key](key, value)
 
 
@@ -275,9 +279,9 @@ def _placer(key: str, value: Any) -> str:
   names = tuple(placer_table.table())
   if value not in names:
     raise ValueError(
-        f"'gdp_placement' has {key} = {value!r}, which is no registered placer."
-        f'{suggestions.did_you_mean(str(value), names)} All {len(names)}: gdp '
-        'place --help.')
+        f"'gdp_placement' has {key} = {errors.shown(value)}, which is no "
+        f'registered placer.{_hint(value, names)} All {len(names)}: gdp place '
+        '--help.')
   needs = placer_table.table()[value].needs
   if placer_table.Need.KERAS_2 in needs:
     raise ValueError(
@@ -291,11 +295,12 @@ def _placer(key: str, value: Any) -> str:
   return value
 
 
-def _one_of(names: tuple[str, ...]) -> Callable[[str, Any], str]:
+def _one_of(names: tuple[str, ...],
+            or_none: bool = False) -> Callable[[str, Any], str | None]:
 
-  def check(key: str, value: Any) -> str:
-    if value not in names:
-      raise ValueError(f"'gdp_placement' has {key} = {value!r}. "
+  def check(key: str, value: Any) -> str | None:
+    if value not in names and not (or_none and value is None):
+      raise ValueError(f"'gdp_placement' has {key} = {errors.shown(value)}. "
                        f'{nearest(value, names)}')
     return value
 
@@ -366,7 +371,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     'seed': _count,
     'time_budget_s': _seconds,
     'min_ops': _count,
-    'order': _one_of(order_names.ORDERS),
+    'order': _one_of(order_names.ORDERS, or_none=True),
     'plan': _plan,
     'batch_size': _size_or_none,
     'trip_count': _size_or_none,
@@ -386,7 +391,8 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 
 
 def _bad(key: str, value: Any, valid: str) -> ValueError:
-  return ValueError(f"'gdp_placement' has {key} = {value!r}; valid is {valid}.")
+  return ValueError(
+      f"'gdp_placement' has {key} = {errors.shown(value)}; valid is {valid}.")
 
 
 def _quoted(names: tuple[str, ...]) -> str:

@@ -53,8 +53,8 @@ def checked(value: Any) -> int | str | None:
   if (isinstance(value, bool) or not isinstance(value, int) or
       not 1 <= value <= MOST_PARTS):
     raise ValueError(
-        f'split = {value!r}; valid are 1 (whole cards), 2 to {MOST_PARTS} '
-        f"(logical GPUs of each card), '{AUTO}' and None.")
+        f'split = {errors.shown(value)}; valid are 1 (whole cards), 2 to '
+        f"{MOST_PARTS} (logical GPUs of each card), '{AUTO}' and None.")
   return value
 
 
@@ -156,8 +156,7 @@ def _cut(context: Any, value: int | str | None) -> None:
   if value is None or value == 1:
     return
   try:
-    for line in cut(context, value):
-      _say(line)
+    _say(cut(context, value))
   # The user's program has to go on after any error.
   except Exception as error:  # pylint: disable=broad-exception-caught
     if interrupts.is_of_program(error):
@@ -181,7 +180,7 @@ class Cut:
   parts: int = 1
 
 
-def cut(context: Any, value: int | str) -> list[str]:
+def cut(context: Any, value: int | str) -> str:
   """Configures logical GPUs of all visible cards of a context.
 
   Args:
@@ -189,7 +188,7 @@ def cut(context: Any, value: int | str) -> list[str]:
     value: 2 to 4, or 'auto'.
 
   Returns:
-    Lines for the user.
+    Line for the user.
 
   Raises:
     ClusterError: TensorFlow does not describe its GPUs.
@@ -202,7 +201,7 @@ def cut(context: Any, value: int | str) -> list[str]:
     context.set_logical_device_configuration(
         card, [context_lib.LogicalDeviceConfiguration(memory_limit=limit)]
         * planned.parts)
-  return [planned.line]
+  return planned.line
 
 
 def plan(context: Any, value: int | str) -> Cut:

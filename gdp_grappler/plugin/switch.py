@@ -45,17 +45,18 @@ def from_environment() -> Any:
 
 
 # Number of times that the option was switched off.
-_times_off = [0]
+_times_off = 0
 
 
 def note_off() -> None:
   """Records that the option was switched off, which moves variables back."""
-  _times_off[0] += 1
+  global _times_off
+  _times_off += 1
 
 
 def times_off() -> int:
   """Returns how many times the option was switched off."""
-  return _times_off[0]
+  return _times_off
 
 
 def is_set(option: Any) -> bool:

@@ -130,7 +130,7 @@ def read(
   split = tables.split(step, request.split_tables,
                        _tracing(request, architecture), tell, layers)
   if split is not None:
-    step = of_source(split, request, cluster, where, _silent)
+    step = of_source(split, request, cluster, where, progress.silent)
   tell_pins_and_profile(step, request, tell)
   return dataclasses.replace(step, expert=_expert(request))
 
@@ -259,7 +259,7 @@ def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
   if unpruned is None:
     return step
   return step_lib.of_source(
-      tables.like(prepared(unpruned, request, step.cluster, _silent),
+      tables.like(prepared(unpruned, request, step.cluster, progress.silent),
                   step), step.cluster, batch_size=request.batch_size,
       trip_count=request.trip_count, may_round=request.may_round)
 
@@ -275,17 +275,13 @@ def _tracing(request: request_lib.Request,
     return None
   return lambda layers: sources.read(request.origin, batch_size=request.
                                      batch_size, architecture=architecture, tell
-                                     =_silent, tables=layers)
+                                     =progress.silent, tables=layers)
 
 
 def _of_saved_models() -> str:
   """Returns the message that only SavedModels have signatures."""
   return (f'{spelling.argument("signature")} and {spelling.argument("shape")} '
           'are for SavedModels. Leave them out.')
-
-
-def _silent(_: str) -> None:
-  """Drops a line that the user already got when the step was read."""
 
 
 def workload(request: request_lib.Request) -> workload_lib.Workload | None:

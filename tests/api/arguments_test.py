@@ -16,19 +16,19 @@ _GRAPH = pathlib.Path(__file__).parents[1] / 'testdata/dense_train_step.pb'
 @pytest.mark.parametrize('seed, seconds', [(0, None), (np.int64(3), 1), (7, .5),
                                            (7, np.float32(2))])
 def test_numbers_are_taken(seed, seconds):
-  arguments.check_search(seed, seconds)
+  arguments.check_search(seed, seconds, False)
 
 
 @pytest.mark.parametrize('seed', ['x', -1, 1.5, None, True])
 def test_a_wrong_seed_is_named(seed):
   with pytest.raises(errors.GdpError, match='seed is .*; give a whole number'):
-    arguments.check_search(seed, None)
+    arguments.check_search(seed, None, False)
 
 
 @pytest.mark.parametrize('seconds', ['big', 0, -1, math.inf, math.nan, True])
 def test_a_wrong_budget_is_named(seconds):
   with pytest.raises(errors.GdpError, match='time_budget_s is .*; give a numb'):
-    arguments.check_search(0, seconds)
+    arguments.check_search(0, seconds, False)
 
 
 def test_a_wrong_name_is_named():

@@ -206,10 +206,19 @@ def test_a_notebook_says_which_tensors_it_leaves_out():
     ('op7', r'is called "op7"\. Give a name, .* The heaviest: "'),
     ('x/op', 'Did you mean "op1" or "op0"'),
     ('', 'is called ""'),
+    ('op', 'No op or layer of graph "test" is called "op"'),
 ])
 def test_unknown_names_get_one_line(pattern, said):
   with pytest.raises(errors.GdpError, match=said):
     gdp_grappler.explain(_placed(graphs.chain(2), [1, 1]), pattern)
+
+
+def test_a_misspelt_layer_is_told():
+  """Once only names of ops were compared."""
+  graph = graphs.chain(2, names=['net/tower/sum', 'net/mul'])
+  with pytest.raises(errors.GdpError,
+                     match=r'is called "towr" \(did you mean "tower"\?\)\.$'):
+    gdp_grappler.explain(_placed(graph, [1, 1]), 'towr')
 
 
 def test_a_pattern_that_is_no_text():

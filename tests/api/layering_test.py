@@ -155,7 +155,9 @@ def test_only_names_that_mean_others_as_well_are_longer_in_a_map():
   found = _layering(['net_1/a', 'net_1/b', 'net_1/c/a', 'net_1/c/d'],
                     [1, 2, 1, 1])
   assert [row.name for row in found.rows] == ['a', 'b', 'c']
-  assert found.as_map() == {'net/a': 'GPU:0', 'b': 'GPU:1', 'net/c': 'GPU:0'}
+  assert found.as_map() == {
+      'net_1/a': 'GPU:0', 'b': 'GPU:1', 'net_1/c': 'GPU:0'
+  }
 
 
 def test_the_map_of_a_plan_that_keeps_numbers_keeps_them():
@@ -176,7 +178,9 @@ def test_what_is_outside_of_the_model_has_no_slash_before_its_name():
                         *['VarHandleOp', 'ReadVariableOp', 'MatMul'] * 3,
                         'Const', 'Identity', 'MatMul'
                     ], param_bytes=[*[64, 0, 0] * 3, 0, 0, 0])
-  assert found.as_map() == {'a': 'GPU:0', 'net/body': 'GPU:0', 'loss': 'GPU:1'}
+  assert found.as_map() == {
+      'a': 'GPU:0', 'net_1/body': 'GPU:0', 'loss': 'GPU:1'
+  }
 
 
 def test_parameters_have_moving_averages_and_no_slots():

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 import tf_keras
 
 import gdp_grappler
@@ -72,3 +73,94 @@ def test_the_encoder_does_not_follow_the_decoder():
       } for layer in ('encoder', 'decoder')
   }
   assert devices == {'encoder': {'GPU:0'}, 'decoder': {'GPU:1'}}
+
+
+def _inner(package, *units):
+  """A model whose variables have the name of the model in Keras 3."""
+  return package.Sequential(
+      [package.Input((8,)), *map(package.layers.Dense, units)])
+
+
+def _inner_of_functions(package, *units):
+  """A model whose variables do not have the name of the model."""
+  x = inputs = package.Input((8,))
+  for size in units:
+    x = package.layers.Dense(size)(x)
+  return package.Model(inputs, x)
+
+
+def _inner_of_a_class(package, *units):
+
+  class Inner(package.Model):
+
+    def __init__(self):
+      super().__init__()
+      self.inside = [package.layers.Dense(size) for size in units]
+
+    def call(self, x):
+      for layer in self.inside:
+        x = layer(x)
+      return x
+
+  return Inner()
+
+
+def _shared_layer(package, *units):
+  return package.layers.Dense(units[-1])
+
+
+@pytest.mark.parametrize('package', [keras, tf_keras],
+                         ids=['keras', 'tf_keras'])
+@pytest.mark.parametrize('order', ['ab', 'abab', 'babab'])
+@pytest.mark.parametrize(
+    'make', [_inner, _inner_of_functions, _inner_of_a_class, _shared_layer])
+def test_a_map_of_models_called_several_times_gives_their_plan(
+    package, order, make):
+  """Rows had numbers of calls, and a map lost a call or named another model."""
+  inside = {'a': make(package, 16, 8), 'b': make(package, 8)}
+  x = inputs = package.Input((8,))
+  for name in order:
+    x = inside[name](x)
+  model = package.Model(inputs, x)
+  model.compile('adam', 'mse')
+  layers = {inside['a'].name: 'GPU:1', inside['b'].name: 'GPU:2', '*': 'GPU:0'}
+  placed = gdp_grappler.place(model, '3xP100', plan=layers, verbose=False)
+  found = placed.layer_map()
+  sizes = {layer.name: 4 * layer.count_params() for layer in inside.values()}
+  rows = {row.name: row.parameter_bytes for row in placed.layers}
+  assert {name: rows[name] for name in sizes} == sizes
+  assert not any(
+      size for name, size in rows.items() if name not in (*sizes, '*'))
+  assert {name: found[name] for name in layers} == layers
+  again = gdp_grappler.place(model, '3xP100', plan=found, verbose=False)
+  np.testing.assert_array_equal(again.placement.devices,
+                                placed.placement.devices)
+  assert again.layer_map() == found
+
+
+@pytest.mark.parametrize('package', [keras, tf_keras],
+                         ids=['keras', 'tf_keras'])
+def test_models_that_a_step_calls_in_turn_are_told_apart(package):
+  """The row 'sequential_1' was the first model, which has the larger kernel."""
+  first, second = _inner(package, 16, 8), _inner(package, 8)
+
+  @tf.function
+  def step(x):
+    with tf.GradientTape() as tape:
+      loss = tf.reduce_sum(second(first(x)) * second(x) + first(x)**2)
+    weights = first.trainable_variables + second.trainable_variables
+    for weight, gradient in zip(weights, tape.gradient(loss, weights)):
+      weight.assign_sub(gradient)
+
+  layers = {first.name: 'GPU:1', second.name: 'GPU:2'}
+  placed = gdp_grappler.place(step, '3xP100', signature=(tf.zeros((4, 8)),),
+                              plan=layers, verbose=False)
+  assert {
+      row.name: (row.device, row.parameter_bytes) for row in placed.layers
+      if row.parameter_bytes
+  } == {
+      first.name: ('GPU:1', 4 * first.count_params()),
+      second.name: ('GPU:2', 4 * second.count_params())
+  }
+  found = placed.layer_map()
+  assert {name: found[name] for name in layers} == layers

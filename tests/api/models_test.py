@@ -92,6 +92,7 @@ def test_a_model_that_is_not_compiled_is_its_forward_pass():
   told = []
   placed = _placed(_model(), batch_size=5, tell=told.append)
   assert any('not compiled' in line for line in told)
+  assert 'small: batches of 5' in told
   assert placed.graph.op_types.count('MatMul') == 2
   assert placed.graph.param_bytes.sum() == 4 * (8 * 16 + 16 + 16 * 4 + 4)
   assert placed.fifo.valid

@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
 import gdp_grappler
@@ -191,6 +192,12 @@ class _Step:
     [
         ({'placer': 'metos'}, 'Did you mean "metis"?'),
         ({'order': 'lifo'}, 'Unknown order "lifo"'),
+        ({'placer': None}, 'placer is None; give a name'),
+        # Once these texts counted as True.
+        ({'may_round': 'false'}, "may_round is 'false'; give True or False"),
+        ({'repeatable': 'no'}, "repeatable is 'no'; give True or False"),
+        ({'whole_graph': 1}, 'whole_graph is 1; give True or False'),
+        ({'tell': 3}, 'tell is 3; give a function'),
         ({'plan': 'p.json', 'placer': 'metis'}, 'takes the place of a placer'),
         # Once the policy was ignored.
         ({'placer': 'metis', 'policy': 'p'}, '"metis" uses no network'),
@@ -211,6 +218,15 @@ def test_bad_wishes_are_refused(arguments, said):
 def test_what_is_no_graph_is_refused(graph):
   with pytest.raises(errors.InvalidGraphError, match='is not a graph. Give'):
     gdp_grappler.place(graph, _CLUSTER)
+
+
+@pytest.mark.parametrize('signature', [np.zeros(3), 3.])
+def test_a_signature_that_is_no_tuple(signature):
+  """Once an array was asked for its truth value."""
+  function = tf.function(lambda x: x * 2)
+  with pytest.raises(errors.InvalidGraphError,
+                     match=r'signature is .*Give signature=\('):
+    gdp_grappler.place(function, _CLUSTER, signature=signature)
 
 
 def test_other_endings_are_refused(placed, tmp_path):
@@ -319,6 +335,14 @@ def test_simulate_refuses_an_unknown_order_before_it_reads_the_graph():
   """Once `simulate` read the graph, and then raised a ValueError."""
   with pytest.raises(errors.GdpError, match='Unknown order "lifo"'):
     gdp_grappler.simulate('none.pb', 'none.json', order='lifo')
+
+
+def test_load_plan_and_compare_refuse_a_text_for_a_switch():
+  with pytest.raises(errors.GdpError, match='may_round is .*give True or'):
+    gdp_grappler.load_plan({'a': 'GPU:0'}, 'none.pb', _CLUSTER,
+                           may_round='false')
+  with pytest.raises(errors.GdpError, match='repeatable is .*give True or'):
+    gdp_grappler.compare('none.pb', _CLUSTER, repeatable='false')
 
 
 def test_steps_of_0_seconds_are_as_fast_as_each_other(tmp_path, capsys):

@@ -185,7 +185,7 @@ def test_the_page_says_whose_memory_it_shows(plans, tmp_path):
   # Once nothing explained a curve that falls early in the step.
   gdp_grappler.report(plans, tmp_path / 'page.html')
   page = (tmp_path / 'page.html').read_text()
-  assert 'gives it back when the host sends' in page
+  assert 'gives memory back, when the host sends' in page
 
 
 def test_the_page_says_what_gaps_of_the_chain_are(plans, tmp_path):

@@ -31,6 +31,11 @@ def test_ops_of_a_partial_run_stay(results):
              for line in results['partial_lines'])
 
 
+def test_the_warning_of_a_partial_run_names_the_user_s_file(results):
+  found = [line for line in results['deprecated'] if 'partial_run' in line]
+  assert len(found) == 2 and all('asked.py:' in line for line in found), found
+
+
 def test_ignored(results):
   assert results['lifted'] != ['CPU:1']
 

@@ -31,6 +31,11 @@ def test_keras_layer(results):
   assert results['pinned_layer'] == {'Elu': ['/device:CPU:2', False]}
 
 
+def test_a_graph_of_fewer_ops_than_min_ops(results):
+  """Once pins of graphs of fewer than 16 ops were ignored."""
+  assert results['small'] == {'Asinh': [_ONE, False]}
+
+
 def test_function_traced_in_an_eager_scope(results):
   assert results['traced_inside'] == {'Sin': [_ONE, False]}
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import pathlib
 import sys
 
 import hypothesis
@@ -11,6 +12,10 @@ import pytest
 
 from gdp_grappler import digests
 from gdp_grappler import plugin
+from gdp_grappler.placers.policy import move_folder
+from gdp_grappler.placers.policy import policy_ops
+from gdp_grappler.placers.policy import shipped_policy
+from gdp_grappler.placers.search.moves import shipped_moves
 from gdp_grappler.plugin import decisions
 from gdp_grappler.plugin import library
 from gdp_grappler.plugin import optimizer
@@ -207,6 +212,41 @@ def test_a_file_that_cannot_be_looked_up_has_a_key():
   """Once the line asked the user to report a failure of the plugin."""
   assert decisions.key('g', _DEVICES,
                        dataclasses.replace(_SETTINGS, plan='x' * 5000))
+
+
+def test_the_content_of_a_folder_does_not_count(tmp_path, monkeypatch):
+  """Once `plan='/'` listed all files, and no graph was placed any more."""
+
+  def keys():
+    monkeypatch.setenv('GDP_POLICY', str(tmp_path))
+    return [
+        decisions.key('g', _DEVICES, dataclasses.replace(_SETTINGS, **setting))
+        for setting in ({}, {'plan': str(tmp_path)}, {'profile': str(tmp_path)})
+    ]
+
+  (tmp_path / 'folder').mkdir()
+  before = keys()
+  (tmp_path / 'folder' / 'file').write_text('new')
+  assert keys() == before and all(before)
+
+
+def test_a_loop_of_links_has_a_key(tmp_path):
+  (tmp_path / 'plan').symlink_to('plan')
+  assert decisions.key(
+      'g', _DEVICES, dataclasses.replace(_SETTINGS,
+                                         plan=str(tmp_path / 'plan')))
+
+
+def test_all_files_of_the_shipped_policy_count():
+  found = policy_ops._file_digests(pathlib.Path(
+      shipped_policy.shipped_policy()))
+  assert {'policy.json', *found} <= set(decisions.POLICY_FILES)
+
+
+def test_all_files_of_a_move_network_count(tmp_path):
+  move_folder.save(tmp_path, shipped_moves.network(), {})
+  assert {path.name for path in tmp_path.iterdir()
+         } <= set(decisions.POLICY_FILES)
 
 
 def test_devices_that_the_program_lacks_are_not_used(warnings):

@@ -85,6 +85,29 @@ def test_a_function_of_no_model_needs_no_layer(layer, said):
   assert outcome.devices is None and outcome.message == said
 
 
+def test_a_pin_holds_beside_a_plan_for_other_graphs():
+  """Once the graph was left as it was, with the op elsewhere."""
+
+  @tf.function
+  def function(x):
+    return tf.sin(tf.cos(x) @ x)
+
+  graph_def = function.get_concrete_function(tf.ones(
+      (4, 4))).graph.as_graph_def()
+  for node in graph_def.node:
+    node.device = _CPUS[0]
+    if node.op == 'Cos':
+      node.attr[pins.PIN_ATTRIBUTE].s = b'/device:CPU:2'
+  source = source_graph.SourceGraph('f', graph_def, (), (), _CPUS)
+  outcome = optimizer.optimize(
+      source, settings_lib.Settings(plan=(('encoder', 'CPU:1'),)))
+  assert outcome.devices == tuple(
+      _CPUS[2 if node.op == 'Cos' else 0] for node in graph_def.node)
+  assert 'placed by pins: CPU:0 4, CPU:1 0, CPU:2 1' in outcome.message
+  assert outcome.message.endswith(
+      '; no op is in "encoder", so only pinned ops move')
+
+
 def test_a_frozen_graph_without_a_layer_of_the_map_has_a_line():
   """Once a graph whose weights are constants was silently ignored."""
   weights = np.random.default_rng(0).random((32, 32)).astype(np.float32)

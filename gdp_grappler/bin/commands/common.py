@@ -160,6 +160,7 @@ def planned_steps(arguments: argparse.Namespace,
   Args:
     arguments: Arguments of `add_planned_graph`.
     plans: The plan files. Without --cluster, the cluster is that of the first.
+      If the first is a map of layers, tables that it places stay whole.
 
   Raises:
     GdpError: the graph, the cluster or a plan cannot be used.

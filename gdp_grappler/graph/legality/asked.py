@@ -9,6 +9,7 @@ op on another device.
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Callable, Sequence
 
 import numpy as np
@@ -21,6 +22,10 @@ from gdp_grappler.graph.legality import rounding
 
 ATTRIBUTE = pins.ASKED_ATTRIBUTE
 
+# Elements up to which TensorFlow makes a constant of an eager value; see
+# `_EAGER_CONST_THRESHOLD` of `func_graph.py`.
+_MOST_CAPTURED = 128
+
 
 def device(node: node_def_pb2.NodeDef) -> str:
   """Returns the device that a node requests; '' for none."""
@@ -31,11 +36,22 @@ def device(node: node_def_pb2.NodeDef) -> str:
 
 def mark(graph_def: graph_pb2.GraphDef, asked: Callable[[node_def_pb2.NodeDef],
                                                         str]) -> None:
-  """Writes requests to nodes, except requests that are ''."""
+  """Writes requests to nodes, except requests that are ''.
+
+  Small constants have none. TensorFlow makes a constant of each small eager
+  value that a function uses, and gives it the device of the value.
+  """
   for node in graph_def.node:
-    wish = asked(node)
+    wish = '' if _is_small_constant(node) else asked(node)
     if wish:
       node.attr[ATTRIBUTE].s = wish.encode()
+
+
+def _is_small_constant(node: node_def_pb2.NodeDef) -> bool:
+  if node.op != 'Const':
+    return False
+  shape = node.attr['value'].tensor.tensor_shape
+  return math.prod(dim.size for dim in shape.dim) <= _MOST_CAPTURED
 
 
 def of_file(source: source_graph.SourceGraph) -> source_graph.SourceGraph:

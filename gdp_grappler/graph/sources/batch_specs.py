@@ -13,9 +13,12 @@ from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import training_step
 
 
-def of(data: Any, batch_size: int,
-       tell: Callable[[str], None] = logging.info) -> tuple[Any, ...]:
-  """Returns (x,), (x, y) or (x, y, weights) with specs in place of tensors.
+def of(data: Any, batch_size: int, tell: Callable[[str],
+                                                  None] = logging.info) -> Any:
+  """Returns what `train_step` gets, with specs in place of tensors.
+
+  This is x, (x,), (x, y) or (x, y, weights). Like `fit`, `of` puts x alone in a
+  tuple only if x is a list.
 
   Args:
     data: One batch as `fit` takes it: arrays, tensors or specs, or a
@@ -35,12 +38,17 @@ def of(data: Any, batch_size: int,
         'takes it: x, (x, y) or (x, y, weights).')
   if not all(map(training_step.is_dense, tf.nest.flatten(batch))):
     tell(f'data: {training_step.AS_DENSE}')
-  return tuple(_specs(part, batch_size) for part in batch)
+  specs = tuple(_specs(part, batch_size) for part in batch)
+  return specs if isinstance(data, (list, tuple)) else specs[0]
 
 
-def of_fitted(
-    model: Any, batch_size: int,
-    tell: Callable[[str], None] = logging.info) -> tuple[Any, ...] | None:
+def features(batch: Any) -> Any:
+  """Returns x of a batch that `of` returned."""
+  return batch[0] if isinstance(batch, tuple) else batch
+
+
+def of_fitted(model: Any, batch_size: int,
+              tell: Callable[[str], None] = logging.info) -> Any:
   """Returns the specs of the data on which a Keras model was trained last.
 
   Args:

@@ -147,8 +147,8 @@ def _check_outputs(graph_def: graph_pb2.GraphDef, path: str) -> None:
       if colon and (not index.isdecimal() or len(index) > _MOST_DIGITS or
                     int(index) >= counts[source]):
         raise _unusable(
-            path, f'"{node.name}" reads "{tensor}", but "{source}" '
-            f'has {counts[source]} outputs', 'write it again')
+            path, f'"{node.name}" reads "{tensor}", but the number of outputs '
+            f'of "{source}" is {counts[source]}', 'write it again')
 
 
 def _num_outputs(node: node_def_pb2.NodeDef) -> int:

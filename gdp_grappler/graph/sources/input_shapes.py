@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
+import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
@@ -66,6 +67,32 @@ def give(graph_def: graph_pb2.GraphDef, signature: str,
       _write(node,
              training_step.known_shape(node.attr['shape'].shape, batch_size))
   tell(f'{path}: signature "{signature}" is taken{_listed(taken)}')
+
+
+def take(graph_def: graph_pb2.GraphDef, concrete: Any,
+         arguments: Sequence[Any]) -> None:
+  """Sets sizes that a function leaves open to those of its arguments.
+
+  Functions leave the sizes of ragged and of sparse tensors open.
+
+  Args:
+    graph_def: Graph of the function; changed in place.
+    concrete: The concrete function.
+    arguments: Tensors or specs that it was traced with, in order.
+  """
+  given = [
+      part for part in tf.nest.flatten(arguments, expand_composites=True)
+      if hasattr(part, 'shape')
+  ]
+  taken = concrete.inputs[:len(concrete.inputs) - len(concrete.captured_inputs)]
+  if len(given) != len(taken):
+    return  # Some arguments are no inputs.
+  nodes = {node.name: node for node in graph_def.node}
+  for part, tensor in zip(given, taken):
+    if tensor.shape.is_compatible_with(part.shape):
+      shape = nodes[tensor.op.name].attr['shape'].shape
+      for dim, size in zip(shape.dim, tf.TensorShape(part.shape)):
+        dim.size = -1 if size is None else size
 
 
 def tell_assumed(source: source_graph.SourceGraph, path: str, batch_size: int,

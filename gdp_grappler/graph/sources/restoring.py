@@ -61,8 +61,9 @@ def restored(source: source_graph.SourceGraph,
   if done:
     gone = collections.Counter(node.op for node in only_cpus)
     gone.subtract(node.op for node in left)
-    tell(f'{source.name} was made without a GPU: {done} ops that Grappler made '
-         f'for CPUs ({_listed(gone)}) were replaced by ops that a GPU runs.')
+    tell(f'{source.name} was made without a GPU: ops that a GPU runs replace '
+         f'{done} op{"s" * (done > 1)} that Grappler made for CPUs '
+         f'({_listed(gone)}).')
   if left or inside:
     _tell_of_left(source.name, [*left, *inside], tell)
   return dataclasses.replace(source, graph_def=result)

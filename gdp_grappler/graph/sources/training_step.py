@@ -64,9 +64,8 @@ def is_dense(tensor: Any) -> bool:
               getattr(tensor, 'ragged', False) or hasattr(tensor, 'tocoo'))
 
 
-def empty_step(model: Any, origin: str, batch_size: int, note: Callable[[str],
-                                                                        None],
-               batch: tuple[Any, ...] | None = None,
+def empty_step(model: Any, origin: str, batch_size: int,
+               note: Callable[[str], None], batch: Any = None,
                labels: tuple[Any, ...] | None = None) -> functools.partial[Any]:
   """Returns a call that makes TensorFlow optimize a step, but computes none.
 
@@ -97,7 +96,7 @@ def empty_step(model: Any, origin: str, batch_size: int, note: Callable[[str],
     features = tf.nest.map_structure(
         lambda t: tf.TensorSpec(known_shape(t.shape, batch_size), t.dtype),
         inputs)
-    _note_unknown(inputs, batch_size, note)
+    note_unknown(inputs, batch_size, note)
     if getattr(model, 'optimizer', None) is None:
       _compile(model, note)
     if labels is None:
@@ -105,7 +104,9 @@ def empty_step(model: Any, origin: str, batch_size: int, note: Callable[[str],
     if not labels:
       note('the model is compiled without a loss: taking batches without '
            'labels')
-    batch = (features,) + labels
+    # `fit` puts x alone in a tuple only if x is several tensors.
+    alone = not labels and not isinstance(features, tuple)
+    batch = features if alone else (features,) + labels
   model.jit_compile = False
   model.run_eagerly = False
   iterator = iter(_no_batches(batch))
@@ -146,8 +147,9 @@ def _inputs(model: Any) -> Any:
   return None
 
 
-def _note_unknown(inputs: Any, batch_size: int, note: Callable[[str],
-                                                               None]) -> None:
+def note_unknown(inputs: Any, batch_size: int, note: Callable[[str],
+                                                              None]) -> None:
+  """Says which sizes the specs of inputs got from `known_shape`."""
   shapes = [tuple(t.shape) for t in tf.nest.flatten(inputs)]
   if any(s and s[0] is None for s in shapes):
     note(f'batches of {batch_size}')
@@ -245,7 +247,7 @@ def _made(model: Any, loss: Any) -> Any:
   return loss
 
 
-def _no_batches(specs: tuple[Any, ...]) -> tf.data.Dataset:
+def _no_batches(specs: Any) -> tf.data.Dataset:
   """Returns a data set with these specs, but without elements."""
 
   def element(_: tf.Tensor) -> Any:

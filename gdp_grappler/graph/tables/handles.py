@@ -10,7 +10,7 @@ from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.tables import parts
 from gdp_grappler.graph.tables import view as view_lib
-from gdp_grappler.sharding import table
+from gdp_grappler.sharding import choice
 
 # Ops that read a variable's value.
 READS = frozenset(('ReadVariableOp',))
@@ -58,7 +58,7 @@ def write(node: node_def_pb2.NodeDef, wanted: parts.Split, writer: parts.Writer,
       part.attr['shared_name'].s = f'{shared}/{suffix}'.encode()
     known = variable_names.of(node)
     if known:
-      variable_names.mark(part, f'{known}{table.PART}{index}')
+      variable_names.mark(part, f'{known}{choice.PART}{index}')
     names.append(made)
   return parts.Split(tuple(names), wanted.axis, wanted.sizes, wanted.shape,
                      wanted.dtype)

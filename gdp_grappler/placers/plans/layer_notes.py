@@ -40,10 +40,27 @@ def of(patterns: Sequence[str], matches: layer_map.Matches,
         'in no layer of the map, which is where TensorFlow puts it',
         'in no layer of the map, which are where TensorFlow puts them')
   if matches.idle:
-    yield f'Warning: no op is in {" or in ".join(matches.idle)}'
+    yield f'Warning: {without_ops(matches, graph)}'
   yield from (f'Warning: {said}' for said in matches.overruled)
   yield from _conflicts(patterns, np.where(by_layer, matches.patterns, -1),
                         index, graph)
+
+
+def without_ops(matches: layer_map.Matches, graph: op_graph.OpGraph) -> str:
+  """Names the patterns that match no op, of which there is one or more.
+
+  Args:
+    matches: Matches of the patterns.
+    graph: The graph.
+  """
+  said = f'no op is in {" or in ".join(matches.idle)}'
+  variable = next(
+      (name for name in graph.variables if '/' in name and f'"{name}"' in said),
+      '')
+  if variable:
+    said += (f'; "{variable}" is a variable, so give its layer, '
+             f'"{variable.rpartition("/")[0]}"')
+  return said
 
 
 def _counted(ops: np.ndarray, of_one: str, of_more: str) -> str:

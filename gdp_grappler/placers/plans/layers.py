@@ -1,19 +1,19 @@
 """The layers of a graph, as its user knows them, and the ops of each layer.
 
-A layer is a name scope that uses variables, or a sibling of such a scope. The
-scope of a single op is no layer. The gradient of an op belongs to the layer of
-this op. Updates and slots have names in the scope of the optimizer, but belong
-to the layer whose variable they change. A variable that several layers share
-belongs to the first layer that uses it.
+A layer is a name scope that uses variables, or a sibling of such a scope. All
+calls of a layer are one layer (`layer_names`). The scope of a single op is no
+layer, nor is a scope that only controls a loop. The gradient of an op belongs
+to the layer of this op. Updates and slots have names in the scope of the
+optimizer, but belong to the layer whose variable they change. A variable that
+several layers share belongs to the first layer that uses it.
 """
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import functools
 import re
-from typing import Iterator
+from typing import Iterator, Mapping
 
 import numpy as np
 
@@ -23,10 +23,13 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.structure import scopes
 from gdp_grappler.graph.structure import variable_uses
+from gdp_grappler.placers.plans import layer_names
 from gdp_grappler.placers.plans import updates
 
 _Path = tuple[str, ...]
 _NUMBERED = re.compile(r'(.+)_\d+')
+# Types of ops that TensorFlow makes for loops and calls, and constants.
+_IDLE = op_kinds.NO_KERNEL - op_kinds.VIEWS
 # Ends the scope of an op's gradients where `tf.gradients` makes them.
 _GRADIENT = '_grad'
 
@@ -38,19 +41,14 @@ class Layer:
   Attributes:
     name: Name that the user gave the layer in the layer around it; '' for the
       whole graph.
-    scope: Name of the layer's scope in the scope around it; '' for the whole
-      graph.
     ops: int [K], increasing, all ops of the layer.
     own: int [J], increasing, those of `ops` that are in none of `layers`.
-    uses_variables: Whether any op of the layer uses a variable.
     layers: Layers inside this one, in the order in which the graph runs them.
   """
 
   name: str
-  scope: str
   ops: np.ndarray
   own: np.ndarray
-  uses_variables: bool
   layers: tuple[Layer, ...]
 
 
@@ -58,6 +56,12 @@ class Layer:
 def of(graph: op_graph.OpGraph) -> Layer:
   """Returns the whole graph as one layer, computed once per graph."""
   return _Reader(graph).read()
+
+
+@op_graph.once_per_graph
+def names(graph: op_graph.OpGraph) -> Mapping[_Path, str]:
+  """Returns the names of layers whose scopes have other names, by path."""
+  return _Reader(graph).names
 
 
 def after_forward(graph: op_graph.OpGraph) -> np.ndarray:
@@ -117,12 +121,6 @@ class _Scope:
       at = at.scopes.setdefault(part, _Scope())
     return at
 
-  def take(self, other: _Scope) -> None:
-    """Adds the ops and scopes of another scope."""
-    self.own += other.own
-    for name, inside in other.scopes.items():
-      self.below((name,)).take(inside)
-
   def all_ops(self) -> Iterator[int]:
     """Yields the ops of the scope and of all scopes inside it."""
     yield from self.own
@@ -152,12 +150,26 @@ class _Reader:
   def read(self) -> Layer:
     """Returns the whole graph as a layer."""
     root = _Scope()
-    for op, path in enumerate(self._paths()):
-      root.below(path).own.append(op)
-    return self._layer(root, '', '')
+    for op, path in enumerate(self._with_variables()):
+      root.below(layer_names.named(path, self.names)).own.append(op)
+    return self._layer(root, '')
 
+  @functools.cached_property
+  def names(self) -> dict[_Path, str]:
+    """Returns the names of layers by path, see `layer_names`."""
+    graph = self._graph
+    labels = [
+        variable or (name if kind in op_kinds.VARIABLES else '') for name, kind,
+        variable in zip(graph.names, graph.op_types, graph.variables)
+    ]
+    # Keras 3 has a variable outside of the scopes in which its layer is called.
+    works = np.flatnonzero(self._holders != np.arange(graph.num_ops)).tolist()
+    return layer_names.of([self._paths[op] for op in works],
+                          self._holders[works].tolist(), labels)
+
+  @functools.cached_property
   def _paths(self) -> list[_Path]:
-    """Returns the scopes of each op, the outermost first."""
+    """Returns the scopes of each op that TensorFlow has put it in."""
     graph = self._graph
     whole = [_as_forward(layer_map.path_of(name)) for name in graph.names]
     ops = set(whole)
@@ -171,11 +183,9 @@ class _Reader:
       return path[:min(end, len(path)) - 1]
 
     paths = [outside_ops(path) for path in whole]
-    serves = updates.in_optimizers(graph)
-    for op in np.flatnonzero(serves):
+    for op in np.flatnonzero(updates.in_optimizers(graph)):
       paths[op] = ()
     self._join_reads(paths)
-    self._bring_home(paths, serves)
     return paths
 
   def _names_an_op(self, scope: str) -> bool:
@@ -216,12 +226,16 @@ class _Reader:
     bare = _NUMBERED.sub(r'\1', path[-1])
     return not {path[-1], bare}.isdisjoint(self._variable_scopes)
 
-  def _bring_home(self, paths: list[_Path], serves: np.ndarray) -> None:
-    """Gives variables, slots and updates the path of the layer they serve."""
-    graph = self._graph
+  def _with_variables(self) -> list[_Path]:
+    """Returns paths, with those of served layers for slots and updates."""
+    graph, paths = self._graph, list(self._paths)
+    serves = updates.in_optimizers(graph)
     holds = graph.holds_variables
+    # SavedModels have variables outside of the layers that use them.
+    is_variable = self._holders == np.arange(graph.num_ops)
     homes: dict[int, _Path] = {}
-    for op in graph.topological_order.tolist():
+    for op in sorted(graph.topological_order.tolist(),
+                     key=is_variable.__getitem__):
       group = int(graph.groups[op])
       if holds[group] and paths[op] and not serves[op]:
         homes.setdefault(group, paths[op])
@@ -229,78 +243,42 @@ class _Reader:
     successors, starts = graph.successors
     for op in graph.topological_order[::-1].tolist():
       home = homes.get(int(graph.groups[op]))
-      if home is not None and (not paths[op] or follows[op]):
+      if home is not None and (not paths[op] or follows[op] or is_variable[op]):
         paths[op] = home
       elif follows[op] and not paths[op]:
         readers = successors[starts[op]:starts[op + 1]]
         found = sorted((self._rank[r], paths[r]) for r in readers if paths[r])
         if found and (is_sum[op] or len({path for _, path in found}) == 1):
           paths[op] = found[0][1]
+    return paths
 
-  def _layer(self, scope: _Scope, name: str, part: str) -> Layer:
+  def _layer(self, scope: _Scope, name: str) -> Layer:
     """Returns the layer of a scope, with the layers inside it."""
-    own, inside = list(scope.own), self._joined(scope.scopes)
-    used = {child for child, below in inside.items() if self._used(below)}
-    if not used:
+    own, inside = list(scope.own), scope.scopes
+    if not any(map(self._uses_variables, inside.values())):
       own, inside = list(scope.all_ops()), {}
-    names = self._names(inside, used)
-    layers = [
-        self._layer(below, names[child], child)
-        for child, below in inside.items()
-    ]
+    for child in [c for c, below in inside.items() if self._is_idle(below)]:
+      own += inside.pop(child).all_ops()
+    layers = [self._layer(below, child) for child, below in inside.items()]
     ops = np.sort(np.array([*own, *(o for l in layers for o in l.ops)], int))
-    return Layer(name, part, ops, np.sort(np.array(own, int)),
-                 bool(used) or bool(self._reads[own].any()),
+    return Layer(name, ops, np.sort(np.array(own, int)),
                  tuple(sorted(layers, key=lambda layer: self._ends(layer.ops))))
 
-  def _joined(self, inside: dict[str, _Scope]) -> dict[str, _Scope]:
-    """Returns scopes, with all calls of a layer in the scope of its first call.
+  def _is_idle(self, scope: _Scope) -> bool:
+    """Whether a scope only has constants, and controls a loop or a call."""
+    types = self._graph.op_types
+    return not self._uses_variables(scope) and all(
+        types[op] in _IDLE for op in scope.all_ops())
 
-    Keras 3 calls the layer `words` in the scopes 'words_1' and 'words_3', and
-    has its variable in 'words'. Calls of a model inside a model have such
-    scopes, too, but its variables are in the scopes of its layers.
-    """
-    result: dict[str, _Scope] = {}
-    first: dict[str, _Scope] = {}
-    for scope, below in inside.items():
-      bare = _NUMBERED.sub(r'\1', scope)
-      used = self._used(below)
-      if scope in self._variable_scopes or bare in inside or not used:
-        result[scope] = below
-      elif bare in first and (bare in self._variable_scopes or
-                              used <= self._used(first[bare])):
-        first[bare].take(below)
-      else:
-        result[scope] = below
-        first.setdefault(bare, below)
-    return result
-
-  def _used(self, scope: _Scope) -> set[int]:
-    """Returns the ops that hold the variables that a scope reads."""
-    return {int(self._holders[op]) for op in scope.all_ops()} - {-1}
+  def _uses_variables(self, scope: _Scope) -> bool:
+    """Whether an op of a scope holds or passes on a variable."""
+    return any(self._reads[op] for op in scope.all_ops())
 
   def _ends(self, ops: np.ndarray) -> int:
     """Returns the rank of the last op of a layer that waits for no gradient."""
     forward = ops[~self._after_forward[ops]]
     return int(
         self._rank[forward].max() if forward.size else self._rank[ops].min())
-
-  def _names(self, inside: dict[str, _Scope], used: set[str]) -> dict[str, str]:
-    """Returns the names that users gave the layers of sibling scopes.
-
-    Keras 3 opens the scope of a layer twice, and TensorFlow numbers the second
-    scope. So 'dense_1' is the layer `dense` if all sibling scopes with
-    variables have a number.
-    """
-    bare = {scope: _NUMBERED.sub(r'\1', scope) for scope in inside}
-    twice = {
-        name for name, n in collections.Counter(bare.values()).items() if n > 1
-    }
-    if used <= self._variable_scopes or any(bare[s] == s for s in used):
-      return {scope: scope for scope in inside}
-    return {
-        scope: scope if name in twice else name for scope, name in bare.items()
-    }
 
 
 def _names_of_variables(graph: op_graph.OpGraph) -> Iterator[str]:

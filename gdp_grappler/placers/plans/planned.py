@@ -200,7 +200,7 @@ def _of_file(path: str, graph: op_graph.OpGraph,
 def _by_name(devices: np.ndarray, exact: np.ndarray) -> tuple[str, ...]:
   others = (devices >= 0) & ~exact
   parts = (f'{units.count(exact.sum(), "op")} by name',
-           f'{others.sum()} by name without numbers' if others.any() else '',
+           f'{others.sum()} by name with other numbers' if others.any() else '',
            f'{(devices < 0).sum()} not named' if (devices < 0).any() else '')
   return ', '.join(filter(None, parts)),
 
@@ -209,10 +209,11 @@ def _of_layers(layers: Sequence[tuple[str, str]],
                problem: placer_lib.Problem) -> _Wishes:
   graph, cluster = problem.graph, problem.cluster
   patterns = [pattern for pattern, _ in layers]
-  matches = layer_map.match(patterns, part_names.of(graph))
+  matches = layer_map.match(patterns, part_names.of(graph),
+                            layers_lib.names(graph))
   by_layer = (matches.patterns >= 0) & ~matches.only_default
   if matches.idle and not by_layer.any():
-    raise misfits.NoLayerError(f'no op is in {" or in ".join(matches.idle)}',
+    raise misfits.NoLayerError(layer_notes.without_ops(matches, graph),
                                matches.is_near)
   index = np.array(
       [_device(pattern, device, cluster) for pattern, device in layers] + [-1])
@@ -364,7 +365,9 @@ def _refused(problem: placer_lib.Problem, wishes: _Wishes, rounds: np.ndarray,
   rounds = rounds & (wishes.devices != devices)
   of_state = wrong & holds[graph.groups] & ~rounds
   if of_state.any():
-    yield f'{of_state.sum()} stay with their variables'
+    yield (f'{units.count(of_state.sum(), "op")} ' +
+           ('stays with its variable'
+            if of_state.sum() == 1 else 'stay with their variables'))
   if rounds.any():
     yield (f'{rounds.sum()} would round differently on the wanted device, such '
            f'as "{graph.label(int(rounds.argmax()))}": may_round allows it')

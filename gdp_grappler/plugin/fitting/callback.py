@@ -112,7 +112,10 @@ class PlacementCallback:
       self._writer = tf.summary.create_file_writer(self._log_dir)
     with self._writer.as_default():
       for name, value in _scalars(report).items():
-        tf.summary.scalar(f'placement/{name}', value, report.epoch)
+        # `tf.summary.scalar` needs TensorBoard. A machine that trains may not
+        # have it.
+        tf.summary.write(f'placement/{name}', tf.constant(value, tf.float32),
+                         report.epoch, _metadata())
 
   # tf_keras reads these attributes before it calls the methods.
 
@@ -179,6 +182,14 @@ def _scalars(report: EpochReport) -> dict[str, float]:
       'measured_step_ms': report.measured_s and report.measured_s * 1e3
   }
   return {name: value for name, value in values.items() if value is not None}
+
+
+def _metadata() -> Any:
+  """Says that a value is for TensorBoard's plugin of scalars."""
+  from tensorflow.core.framework import summary_pb2
+  result = summary_pb2.SummaryMetadata(data_class=summary_pb2.DATA_CLASS_SCALAR)
+  result.plugin_data.plugin_name = 'scalars'
+  return result
 
 
 def _ignore(*unused_args: Any, **unused_kwargs: Any) -> None:

@@ -63,11 +63,12 @@ def relocate(variables: Any, plan: Plan) -> int:
     The number of moved variables.
 
   Raises:
-    InfeasiblePlacementError: a variable cannot be moved, an object has no
-      variables, or the plan names none of the variables.
+    InfeasiblePlacementError: a variable cannot be moved, or an object has no
+      variables.
+    PlanError: the value is no plan, the file cannot be read, or the plan names
+      none of the variables.
     ClusterError: a text is no name of a device, or this program lacks the
       device.
-    PlanError: the value is no plan, or the file cannot be read.
   """
   known = _Known(variables)
   named = [(variable, device)
@@ -171,7 +172,7 @@ def _by_name(known: _Known, devices: Mapping[str, str],
                 known.names, known.variables, known.parents)
   ]
   if known.names and not any(found):
-    raise errors.InfeasiblePlacementError(
+    raise errors.PlanError(
         f'No variable of {origin} has one of these names, such as '
         f'"{known.names[0]}". Give what `gdp_grappler.place` returned for this '
         'step, or a map of layers.')
@@ -198,7 +199,7 @@ def _by_layer(known: _Known, layers: Mapping[str, str]) -> list[str]:
       if number not in chosen and number not in of_own.patterns
   ]
   if idle and max(chosen, default=-1) < 0:
-    raise errors.InfeasiblePlacementError(_unknown(idle[0], known.names))
+    raise errors.PlanError(_unknown(idle[0], known.names))
   for pattern in idle:
     if suggestions.nearest(pattern, known.names):
       notices.say(f'relocate: {_unknown(pattern, known.names)}')

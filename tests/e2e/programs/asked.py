@@ -82,11 +82,14 @@ def session():
 
 
 def partial_run():
-  """Runs a graph of a session in parts."""
+  """Runs a graph of a session in parts, and returns TensorFlow's lines."""
+  lines = common.Lines()
+  common.logging.getLogger('tensorflow').addHandler(lines)
   x, y = session_graph()
   with tf.compat.v1.Session(graph=y.graph) as running:
     handle = running.partial_run_setup([y], [x])
     running.partial_run(handle, y, {x: X})
+  return lines.take()
 
 
 def saved():
@@ -115,7 +118,7 @@ def main():
   of_saved = ran(lambda: loaded.f(tf.constant(X)), 'Erf')
   of_session = session()
   handler.take()
-  partial_run()
+  deprecated = partial_run()
   partial_lines = handler.take()
   with gdp_grappler.made_on_host():
     unasked = tf.Variable(1.)
@@ -128,6 +131,7 @@ def main():
   common.finish(weights=weights, freed=freed, fit_lines=fit_lines, op=op,
                 lifted=lifted, function_lines=function_lines, of_saved=of_saved,
                 of_session=of_session, partial_lines=partial_lines,
+                deprecated=deprecated,
                 unasked=[*map(variable_scopes.device, (unasked, unasked_slot))])
 
 

@@ -51,6 +51,12 @@ def function(x):
   return tf.reduce_sum(tf.exp(x))
 
 
+@tf.function
+def small(x):
+  with gdp_grappler.pin('CPU:1'):
+    return tf.math.asinh(x) + 1.
+
+
 class Pinned(keras.layers.Layer):
 
   def call(self, x):
@@ -84,6 +90,7 @@ def main():
   listen()
   common.set_option(True)
   function(X)
+  small(X)
   fit()
   with gdp_grappler.pin('CPU:1'):
     tf.function(lambda x: sum(tf.sin(x + i) for i in range(9)))(X)
@@ -92,6 +99,7 @@ def main():
       function=attributes(
           'function',
           ('Cos', 'Tanh', 'Sinh', 'Atan', 'Erf', 'Asin', 'Softplus', 'Exp')),
+      small=attributes('small', ('Asinh',)),
       traced_inside=attributes('<lambda>', ('Sin',)))
 
 

@@ -64,3 +64,12 @@ def test_layers_that_share_a_variable_are_named():
                             param_bytes=[64, 0, 0, 0, 0])
   *_, said = _notes(graph, ('a', 'GPU:0'), ('b', 'GPU:1'))
   assert said.startswith('Warning: "a" and "b" share "words"')
+
+
+def test_a_variable_in_a_map_is_told_from_a_layer():
+  """Once the note asked whether an op was meant."""
+  graph = _step()
+  graph = graph.replace(variables=('a/kernel', *[''] * (graph.num_ops - 1)))
+  notes = _notes(graph, ('b', 'GPU:0'), ('a/kernel', 'GPU:1'))
+  assert notes[3].startswith('Warning: no op is in "a/kernel"')
+  assert notes[3].endswith('; "a/kernel" is a variable, so give its layer, "a"')

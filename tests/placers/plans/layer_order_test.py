@@ -34,8 +34,8 @@ def _ordered(graph, numbers=()):
   ]
   source = types.SimpleNamespace(graph_def=types.SimpleNamespace(node=nodes))
   given = [
-      layers.Layer(name, name, np.array([2 * i, 2 * i + 1]), np.array([], int),
-                   True, ()) for i, name in enumerate(_NAMES)
+      layers.Layer(name, np.array([2 * i, 2 * i + 1]), np.array([], int), ())
+      for i, name in enumerate(_NAMES)
   ]
   order = layer_order.LayerOrder(graph, source if numbers else None)
   return [layer.name for layer in order.of(given)]

@@ -66,7 +66,6 @@ def test_layers_are_called_as_keras_calls_them():
   graph = _step('net_1/dense_1', 'net_1/dense_1_2')
   model, = layers.of(graph).layers
   assert [layer.name for layer in model.layers] == ['dense', 'dense_1']
-  assert [layer.scope for layer in model.layers] == ['dense_1', 'dense_1_2']
 
 
 def test_numbers_of_layers_stay_where_no_scope_was_opened_twice():
@@ -84,7 +83,6 @@ def test_variables_gradients_and_updates_belong_to_their_layer():
       'adam/Mul', 'adam/AssignSubVariableOp'
   }
   assert 'unknown_0' in _names(graph, other.ops)
-  assert dense.uses_variables and other.uses_variables
 
 
 def test_the_scope_of_an_op_is_no_layer():
@@ -299,3 +297,47 @@ def test_a_layer_may_have_the_name_of_a_type_of_op(kernel, found):
   variables[graph.names.index('unknown_0')] = 'net/b/bias'
   net, = layers.of(graph.replace(variables=tuple(variables))).layers
   assert {layer.name for layer in net.layers} - {'b'} == found
+
+
+def test_a_saved_models_variables_belong_to_the_layers_that_use_them():
+  """Once the layer "input", of inlined calls, had all variables."""
+  ops = {'x': ('Placeholder', [], 0, '')}
+  for number, layer in enumerate('ab'):
+    given = f'Func/StatefulPartitionedCall/input/_{number}'
+    scope = f'StatefulPartitionedCall/net/{layer}/MatMul'
+    kernel = f'{layer}/kernel'
+    ops |= {
+        kernel: ('VarHandleOp', [], 400, ''),
+        given: ('Identity', [kernel], 0, kernel),
+        f'{scope}/ReadVariableOp': ('ReadVariableOp', [given], 0, kernel),
+        scope: ('MatMul', ['x', f'{scope}/ReadVariableOp'], 0, ''),
+    }
+  ops['Func/StatefulPartitionedCall/output/_2'] = ('Identity', [scope], 0, '')
+  graph = _graph(ops)
+  whole = layers.of(graph)
+  net, = whole.layers
+  assert {layer.name: _names(graph, layer.ops) for layer in net.layers
+         } == {'a': {*list(ops)[1:5]}, 'b': {*list(ops)[5:9]}}
+  assert _names(graph, whole.own) == {'x', list(ops)[-1]}
+
+
+def test_the_control_of_a_loop_is_no_layer():
+  """Once "enter", "merge" and "mul" were rows beside the layers."""
+  ops = {}
+  for layer in 'ab':
+    kernel, scope = f'{layer}/kernel', f'net/{layer}/MatMul'
+    ops |= {
+        kernel: ('VarHandleOp', [], 400, ''),
+        f'{scope}/ReadVariableOp': ('ReadVariableOp', [kernel], 0, kernel),
+        scope: ('MatMul', [f'{scope}/ReadVariableOp'], 0, ''),
+    }
+  graph = _graph(
+      ops | {
+          'net/while/enter/_3': ('Enter', [scope], 0, ''),
+          'net/while/enter/_4': ('Enter', [scope], 0, ''),
+          'net/loop/merge/_5': ('Merge', ['net/while/enter/_3'], 0, ''),
+          'net/mul_3/y': ('Const', [], 0, ''),
+          'net/flat/Reshape': ('Reshape', [scope], 0, ''),
+      })
+  net, = layers.of(graph).layers
+  assert {layer.name for layer in net.layers} == {'a', 'b', 'flat'}

@@ -214,7 +214,7 @@ def test_a_variable_that_stays_is_told():
   assert on['w'] == on['net_1/a_1/read'] == on['assign'] == 'GPU:0'
   assert on['sgd/mul'] == 'GPU:0'
   assert on['net_1/a_1/MatMul'] == 'GPU:1'
-  assert '1 stay with their variables' in origin
+  assert '1 op stays with its variable' in origin
 
 
 def test_an_op_that_cannot_be_there_is_told():
@@ -274,7 +274,7 @@ def test_the_same_model_traced_again(tmp_path):
   on, origin = _placed(path, again)
   assert on['net/a/MatMul'] == 'GPU:1' and on['net/b/MatMul'] == 'CPU:0'
   assert on['unknown_3'] == on['assign'] == 'GPU:0'
-  assert '3 ops by name, 6 by name without numbers, 1 not named' in origin
+  assert '3 ops by name, 6 by name with other numbers, 1 not named' in origin
   assert planned.place(path, problems.make(again)).placement.priorities is None
 
 
@@ -285,7 +285,7 @@ def test_the_second_model_of_a_program(tmp_path):
       path, _step(names=[name.replace('net_1', 'net_1_1') for name in _NAMES]))
   assert on['net_1_1/a_1/MatMul'] == 'GPU:1'
   assert on['net_1_1/b_1/MatMul'] == 'CPU:0'
-  assert '6 ops by name, 4 by name without numbers' in origin
+  assert '6 ops by name, 4 by name with other numbers' in origin
 
 
 def test_names_that_mean_several_devices_are_not_guessed(tmp_path):

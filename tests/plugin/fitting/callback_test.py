@@ -1,7 +1,9 @@
 import math
+import sys
 import types
 
 import pytest
+import tensorflow as tf
 
 from gdp_grappler.plugin.fitting import callback
 from gdp_grappler.plugin.fitting import course
@@ -102,6 +104,25 @@ def test_tensorboard_gets_what_is_known(lines, tmp_path):
   for name in ('placed_ops', 'moved_variables', 'predicted_step_ms',
                'measured_step_ms'):
     assert f'placement/{name}'.encode() in data
+
+
+def test_events_need_no_tensorboard(lines, tmp_path, monkeypatch):
+  """Once the end of the first epoch raised an error without TensorBoard."""
+  for name in ('tensorboard', 'tensorboard.summary', 'tensorboard.summary.v2'):
+    monkeypatch.setitem(sys.modules, name, None)
+  watched = callback.PlacementCallback(tmp_path)
+  watched.set_model(_model(course.FitReport({'GPU:0': 20}, 1, .01)))
+  _epoch(watched, [0, 1])
+  watched.on_train_end()
+  file, = map(str, tmp_path.iterdir())
+  found = {
+      value.tag: (value.metadata.plugin_data.plugin_name,
+                  value.metadata.data_class, tf.make_ndarray(value.tensor))
+      for event in tf.compat.v1.train.summary_iterator(file)
+      for value in event.summary.value
+  }
+  assert found['placement/placed_ops'] == ('scalars', 1, 20.)
+  assert found['placement/predicted_step_ms'] == ('scalars', 1, 10.)
 
 
 def test_all_else_of_the_interface_does_nothing():
