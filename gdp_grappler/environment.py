@@ -17,7 +17,8 @@ SPLIT = 'GDP_SPLIT'
 CAPTURE_DIR = 'GDP_CAPTURE_DIR'
 # Folder of the cache: decisions, profiles, measurements and workloads.
 CACHE_DIR = 'GDP_CACHE_DIR'
-# Folder of a network that `gdp_train` wrote. It replaces the shipped network.
+# Folder of a network that `gdp_train` or `gdp_pretrain` wrote. It replaces the
+# shipped network.
 POLICY = 'GDP_POLICY'
 # Any value but '' and '0' keeps the plugin out; read by plugin/loader.c.
 DISABLE = 'GDP_DISABLE'

@@ -46,11 +46,17 @@ def shown(value: Any) -> str:
   try:
     return one_line(short.repr(value), _LONGEST_VALUE)
   except Exception:  # Code of the program may raise anything.
-    return f'a value of type {type(value).__name__}'
+    return f'<value of type {type(value).__name__}>'
 
 
 def first_line(error: BaseException) -> str:
-  """Returns an error's first line without its full stop; else its type."""
+  """Returns the first line of an error's text, or the error's type.
+
+  A full stop at the end of the line is left out.
+
+  Args:
+    error: An error. Its type is the result if it has no text.
+  """
   text = str(getattr(error, 'message', None) or error).strip()
   if not text:
     return type(error).__name__

@@ -88,7 +88,7 @@ def argument(name: str, value: Any = None) -> str:
 def with_end(message: str) -> str:
   """Returns a message, with 'Nothing was written.' at its end in a command.
 
-  A user of the Python API does not expect a file, so there the end is missing.
+  Functions of the Python API write no file, so their messages do not say so.
 
   Args:
     message: Message of an error before the result of a command is written.

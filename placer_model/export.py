@@ -130,8 +130,8 @@ def load_network(directory: pathlib.Path) -> network_lib.PlacerNetwork:
           tf.errors.OpError) as error:
     raise errors.PolicyMismatchError(
         f'The network of the policy in {directory} cannot be read: '
-        f'{errors.first_line(error)}. Export it again with gdp_train.'
-    ) from error
+        f'{errors.first_line(error)}. Export it again with gdp_train '
+        'or gdp_pretrain.') from error
   return network
 
 

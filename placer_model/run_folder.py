@@ -48,6 +48,22 @@ def remove_own(folder: pathlib.Path, names: Iterable[str], own: bool) -> None:
   remove(folder / name for name in found)
 
 
+def check_no_policy(folder: pathlib.Path) -> None:
+  """Checks that a run that begins in a folder overwrites no policy.
+
+  Args:
+    folder: Folder without files of the run.
+
+  Raises:
+    GdpError: the folder has a policy.
+  """
+  policy = folder / 'policy'
+  if policy.exists():
+    raise errors.GdpError(
+        f'{policy} is from another run. Give another --model_dir, or remove it '
+        'yourself.')
+
+
 def own_json(path: pathlib.Path, fields: Iterable[str]) -> bool:
   """Returns whether a file is a JSON object with these fields."""
   try:

@@ -196,8 +196,8 @@ def read(
   if (how.signature is not None and not isinstance(how.signature, str) and
       isinstance(graph, (str, os.PathLike, request_lib.Request))):
     raise errors.GdpError(
-        'A signature of tensors is for a tf.function. For a SavedModel, give '
-        'the name of its signature. Other paths take no signature.')
+        'A signature of tensors is for a tf.function. With the path of a '
+        'SavedModel, give the name of its signature. Other paths take none.')
   if how.data is not None and isinstance(
       graph, (str, os.PathLike, request_lib.Request)):
     raise errors.GdpError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 import re
 from typing import Any, Mapping
 
@@ -40,9 +41,9 @@ def parse(text: str) -> MaxMemory:
   for part in text.split(',') if text.strip() else []:
     device, equals, size = part.partition('=')
     if not equals:
-      raise _bad(f'"{part.strip()}" has no "="')
+      raise _bad(f'{errors.shown(part.strip())} has no "="')
     if device.strip() in found:
-      raise _bad(f'{device.strip()} is given twice')
+      raise _bad(f'{errors.shown(device.strip())} is given twice')
     found[device.strip()] = size
   return checked(found)
 
@@ -128,10 +129,13 @@ def _device(device: Any) -> str:
 
 
 def _bytes(device: str, size: Any) -> int:
-  match = _SIZE.fullmatch(str(size).strip())
-  if isinstance(size, bool) or not match:
+  result: Any
+  if isinstance(size, numbers.Real) and not isinstance(size, bool):
+    result = size
+  elif isinstance(size, str) and (match := _SIZE.fullmatch(size.strip())):
+    result = float(match[1]) * _UNITS[(match[2] or '').upper()]
+  else:
     raise _bad(f'{errors.shown(size)} for {device} is no size')
-  result = float(match[1]) * _UNITS[(match[2] or '').upper()]
   if not 1 <= result <= _LARGEST_BYTES:
     raise _bad(f'{errors.shown(size)} for {device} is out of range')
   return int(result)

@@ -98,7 +98,7 @@ class GroupGraph:
     """The same vertices, but nets with only some of them.
 
     If a net loses its producer, its first consumer takes the producer's place.
-    Nets with one vertex are left out.
+    Nets that then have one vertex or none are left out.
 
     Args:
       keep: bool [V], vertices that stay in nets.

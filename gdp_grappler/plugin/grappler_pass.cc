@@ -76,6 +76,7 @@ typedef int (*GdpPlaceFunction)(const GdpRequest* request, GdpBuffer* response,
 struct OwnedBuffer : GdpBuffer {
   OwnedBuffer() : GdpBuffer{nullptr, 0} {}
   OwnedBuffer(const OwnedBuffer&) = delete;
+  OwnedBuffer& operator=(const OwnedBuffer&) = delete;
   ~OwnedBuffer() { std::free(data); }
 };
 

@@ -28,8 +28,8 @@ class Settings:
   """How graphs are placed.
 
   Attributes:
-    policy: Folder of a network that `gdp_train` wrote. None means the folder in
-      GDP_POLICY or, without that, the networks that ship with the package.
+    policy: Folder of a network that `gdp_train` or `gdp_pretrain` wrote. None
+      means the folder in GDP_POLICY or, without that, the shipped networks.
     placer: Name of a registered placer that can run within a program. 'gdp' is
       a search by simulated annealing, which starts from other placers' results.
     keep_best: Whether a graph stays as it was unless the new placement has a
@@ -40,8 +40,9 @@ class Settings:
     seed: Seed of the random numbers of placers.
     time_budget_s: Time limit for placing a graph, in seconds. A graph that
       takes longer stays as it was. Work that is done once per program, such as
-      loading the policy, does not count. The search has a part of the budget,
-      and ends earlier if the machine is not busy or if it can gain little.
+      loading the policy, does not count. The search has a part of the budget.
+      A number of placements ends it sooner if the machine is not busy, and a
+      smaller number if little can be gained.
     min_ops: Least number of ops of a graph that is placed, if it has no pin.
     order: 'critical_path' adds control edges if they shorten the predicted
       step. 'fifo' leaves the order of ready ops to TensorFlow. None adds edges

@@ -181,8 +181,8 @@ TERMS = {
     'policy':
         "GDP's network, which gives the probability of each device for every "
         'op. In names it is wider: `--policy`, the key `policy` and the folder '
-        '`policy/` stand for any network that `gdp_train` wrote, and the '
-        'placer `gdp_policy` uses the move network.',
+        '`policy/` stand for any network that `gdp_train` or `gdp_pretrain` '
+        'wrote, and the placer `gdp_policy` uses the move network.',
     'portfolio':
         'A placer that makes several placements, and returns the one with the '
         'best price.',

@@ -89,7 +89,11 @@ def _embedded(ids: tf.Tensor, start: int,
 
 def _layer(x: tf.Tensor, memory: tf.Tensor,
            config: TransformerXlConfig) -> tf.Tensor:
-  """Runs attention and two dense layers; adds and normalizes after each."""
+  """Runs attention, then two dense layers.
+
+  The input is added, and the sum normalized, after the attention and after the
+  second dense layer.
+  """
   mixed = layers.dropout(_attention(x, memory, config), config.dropout)
   x = layers.layer_norm(x + mixed, 'attention_norm')
   y = tf.nn.relu(layers.dense(x, 'up', config.inner))

@@ -168,6 +168,7 @@ class _Run:
     if (self._dir / 'state.npz').exists():
       self._restore()
     else:
+      run_folder.check_no_policy(self._dir)
       # Logs are those of a run that ended in its first round.
       _remove_logs(self._dir / 'logs')
 
@@ -224,13 +225,7 @@ class _Run:
     return line
 
   def _save(self) -> None:
-    """Saves the round; writes the state last, because it marks the end."""
-    assert self._network is not None
-    move_folder.save(
-        self._dir / 'policy', self._network, {
-            'trained_by': 'gdp_pretrain', 'seed': self._options.seed,
-            'rounds': len(self.curve)
-        })
+    """Saves the round, whose end the state marks."""
     files.write_atomically(self._dir / 'curves.json',
                            json.dumps(self.curve, indent=1) + '\n')
     arrays: dict[str, Any] = {
@@ -240,9 +235,19 @@ class _Run:
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     files.write_atomically(self._dir / 'state.npz', buffer.getvalue())
+    self._save_policy()
     old = len(self.curve) - self._options.config.memory
     if old >= 0:
       (self._dir / f'{_log_name(old)}.npz').unlink(missing_ok=True)
+
+  def _save_policy(self) -> None:
+    """Writes the policy, after the state, which tells whose policy it is."""
+    assert self._network is not None
+    move_folder.save(
+        self._dir / 'policy', self._network, {
+            'trained_by': 'gdp_pretrain', 'seed': self._options.seed,
+            'rounds': len(self.curve)
+        })
 
   def _restore(self) -> None:
     path = self._dir / 'state.npz'
@@ -259,6 +264,8 @@ class _Run:
       raise errors.GdpError(
           f'Cannot go on with {path}: {error}. Restore it, or give another '
           '--model_dir.') from error
+    # A run that was killed, or an earlier version, may not have written it.
+    self._save_policy()
 
 
 def restart(model_dir: pathlib.Path) -> None:

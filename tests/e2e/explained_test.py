@@ -40,8 +40,8 @@ def test_compiled_functions_are_told_of_once(results):
 def test_small_graphs_are_explained(results):
   line, = results['small']
   assert line.startswith(
-      'predict of "small": left as it was: its graph has fewer than 16 ops, or '
-      'was seen before and keeps its placement, or Grappler failed')
+      'predict of "small": left as it was: its graph has fewer than 16 ops and '
+      'no pin, or was seen before and keeps its placement, or Grappler failed')
 
 
 def test_every_call_has_its_line(results):

@@ -14,7 +14,7 @@ def add(commands: Any) -> None:
   parser = commands.add_parser('doctor', help='check the installation')
   parser.add_argument(
       '--policy', help='check the network in this folder, which gdp_train '
-      'wrote, in place of the networks that ship')
+      'or gdp_pretrain wrote, in place of the networks that ship')
   parser.set_defaults(action=run)
 
 

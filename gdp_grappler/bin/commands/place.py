@@ -38,8 +38,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       formatter_class=argparse.RawDescriptionHelpFormatter)
   common.add_priced_graph(parser)
   parser.add_argument(
-      '--policy', help='folder of a network that gdp_train wrote, for the '
-      f'placer {registry.DEFAULT} or a --placer that needs a network; by '
+      '--policy', help='folder of a network that gdp_train or gdp_pretrain '
+      f'wrote, for the placer {registry.DEFAULT} or a --placer that needs a network; by '
       'default the networks that ship')
   how = parser.add_mutually_exclusive_group()
   how.add_argument(

@@ -157,7 +157,10 @@ def check_order(table: node_table.NodeTable) -> None:
   stuck = set(range(len(table.nodes))) - set(_order(table, ()))
   if not stuck:
     return
-  waits = {to: start for start, _, to in table.edges if {start, to} <= stuck}
+  waits = {
+      to: start for start, to in _forward_edges(table).tolist()
+      if {start, to} <= stuck
+  }
   op, seen = min(stuck), set[int]()
   while op not in seen:  # Each of these ops waits for another one of them.
     seen.add(op)
@@ -175,11 +178,13 @@ def _order(table: node_table.NodeTable,
     table: N nodes.
     links: (producer, consumer), edges in addition to those of the graph.
   """
+  edges = [_forward_edges(table), np.reshape(links, (-1, 2))]
+  return native_graph.order(len(table.nodes), np.concatenate(edges)).tolist()
+
+
+def _forward_edges(table: node_table.NodeTable) -> np.ndarray:
+  """[E, 2], producers and consumers, without the back edges of while loops."""
   edges = np.asarray(table.edges)[:, [0, 2]]
   back = table.flags(lambda node: node.op in op_kinds.NEXT_ITERATIONS)
   merges = table.flags(lambda node: node.op in op_kinds.MERGES)
-  edges = edges[~(back[edges[:, 0]] & merges[edges[:, 1]])]
-  return native_graph.order(len(table.nodes),
-                            np.concatenate([edges,
-                                            np.reshape(links,
-                                                       (-1, 2))])).tolist()
+  return edges[~(back[edges[:, 0]] & merges[edges[:, 1]])]

@@ -30,7 +30,7 @@ _MEASURED = 16
 # Number of maps that are priced together.
 _BATCH = 8
 # Only maps over all devices use a device that is slower than the fastest one by
-# this factor. An example is the CPU of a small client beside those of servers.
+# this factor. An example is the slow CPU of a client beside CPUs of servers.
 _FAR_SLOWER = 10.
 # Number of placements that the placer proposes, the best by price.
 _NUM_PROPOSALS = 4

@@ -64,9 +64,9 @@ class Mapper:
           deadline: deadlines.Deadline) -> list[partitioning.Proposal]:
     """Maps graphs onto targets; skips jobs that the library refuses.
 
-    If the time is over, only the first proposal is priced. It should not be a
-    single device, because `partitioning.best` prices single devices in any
-    case. So targets of one device come last.
+    If the time is over, only the first proposal is priced. This proposal
+    should use several devices, because `partitioning.best` prices single
+    devices in any case. So targets of one device come last.
 
     Args:
       problem: The problem to place.

@@ -91,8 +91,8 @@ def in_optimizers(graph: op_graph.OpGraph) -> np.ndarray:
 def _after_gradients(graph: op_graph.OpGraph, names: Sequence[str]) -> set[str]:
   """Scopes with an op that waits for a gradient and computes no gradient.
 
-  The result has all scopes if no name is that of a gradient. Otherwise it also
-  has ''.
+  If the graph has no gradients, the result has all scopes. If it has some, the
+  result also has the scope '' of ops without a scope, even if no such op waits.
 
   Args:
     graph: N ops.

@@ -44,9 +44,9 @@ class LearnedPlacer:
     """Loads a policy; each folder is loaded once per process.
 
     Args:
-      policy: A folder that `gdp_train` exported. None means the folder in the
-        environment variable GDP_POLICY. Without this variable, None means the
-        folder of the shipped policy.
+      policy: A folder that `gdp_train` or `gdp_pretrain` wrote. None means the
+        folder in the environment variable GDP_POLICY. Without this variable,
+        None means the folder of the shipped policy.
 
     Raises:
       PolicyMismatchError: there is no such folder, or the policy was trained on
@@ -201,12 +201,12 @@ def metadata(path: pathlib.Path) -> Mapping[str, Any]:
       why = f'is damaged ({error})'
     raise errors.PolicyMismatchError(
         f'{path} is not a policy: its policy.json {why}. Give the folder '
-        '"policy" that gdp_train wrote.') from error
+        '"policy" that gdp_train or gdp_pretrain wrote.') from error
   if fingerprint != schema.fingerprint():
     raise errors.PolicyMismatchError(
         f'The policy in {path} was trained for other features (schema '
         f'{fingerprint}; this version has {schema.fingerprint()}). Train it '
-        'again with this version of gdp_train.')
+        'again with gdp_train or gdp_pretrain of this version.')
   return result
 
 
@@ -227,7 +227,7 @@ def _load(folder: str) -> _Policy:
     # TensorFlow raises a dozen types for a damaged SavedModel.
     raise errors.PolicyMismatchError(
         f'The policy in {folder} is damaged ({type(error).__name__}). Export '
-        'it again with gdp_train.') from error
+        'it again with gdp_train or gdp_pretrain.') from error
 
 
 def _example_features() -> schema.GraphFeatures:

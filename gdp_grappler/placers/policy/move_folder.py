@@ -1,4 +1,4 @@
-"""A folder with weights of the move network, as `gdp_train` exports it.
+"""A folder with a move network, as `gdp_train` and `gdp_pretrain` write it.
 
 `policy.json` has the kind of the network, a fingerprint of its features of
 moves, and a description of its training. `weights.npz` contains only numbers
@@ -87,13 +87,14 @@ def load(folder: str | os.PathLike[str]) -> move_network.MoveNetwork:
   except (OSError, ValueError, errors.GdpError) as error:
     raise errors.PolicyMismatchError(
         f'The policy in {path} cannot be used: {error} Export it again with '
-        'gdp_train.') from error
+        'gdp_train or gdp_pretrain.') from error
   if (digests.differs(description) or
       description.get(_WEIGHTS) != network.digest or
       description.get(_SCHEMA) != fingerprint(network)):
     raise errors.PolicyMismatchError(
         f'The policy in {path} is damaged: {_DESCRIPTION} and {_FILE} are not '
-        'what gdp_train exported together. Copy or export them again.')
+        'what gdp_train or gdp_pretrain wrote together. Copy or export them '
+        'again.')
   return network
 
 

@@ -71,10 +71,10 @@ class MovePolicyPlacer:
     """Loads the network in a folder, if one is named.
 
     Args:
-      policy: A folder that `gdp_train` exported. It has a move network, or
-        GDP's network, whose proposals are priced after the drafts. None means
-        the move network in the folder of the environment variable GDP_POLICY,
-        or else the shipped one.
+      policy: A folder that `gdp_train` or `gdp_pretrain` wrote. It has a move
+        network, or GDP's network, whose proposals are priced after the drafts.
+        None means the move network in the folder of the environment variable
+        GDP_POLICY, or else the shipped one.
       choice: The way in which moves are chosen, one of `MoveChoice`.
       config: Numbers of drafts, moves and prices.
       network: The move network; it overrides the folders.

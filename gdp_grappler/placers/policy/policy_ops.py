@@ -129,8 +129,8 @@ def _file_digests(folder: pathlib.Path) -> dict[str, str]:
 
 def _damaged(folder: pathlib.Path, name: str) -> errors.PolicyMismatchError:
   return errors.PolicyMismatchError(
-      f'The policy in {folder} is damaged: {name} is not what gdp_train '
-      'exported. Copy or export it again.')
+      f'The policy in {folder} is damaged: {name} is not what '
+      'gdp_train or gdp_pretrain wrote. Copy or export it again.')
 
 
 def _check_files(folder: pathlib.Path) -> None:
@@ -233,5 +233,5 @@ def _placing(objects: Any) -> Iterator[str]:
 def _refusal(folder: pathlib.Path, what: str) -> errors.PolicyMismatchError:
   return errors.PolicyMismatchError(
       f'The policy in {folder} is not loaded: it contains {what}, which '
-      'gdp_train does not export, and a policy is a program. Use a folder '
-      '"policy" that gdp_train wrote.')
+      'gdp_train and gdp_pretrain do not write, and a policy is a program. Use '
+      'a folder "policy" that one of them wrote.')

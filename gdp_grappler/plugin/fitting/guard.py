@@ -8,8 +8,8 @@ from typing import Any, Callable
 
 # Number of first steps that do not count, because they build kernels.
 _WARM_UP = 2
-# The same number with XLA inside each device. XLA compiles a cluster in the
-# cluster's second run.
+# Number of first steps that do not count if XLA runs inside each device. XLA
+# compiles a cluster in the cluster's second run.
 WARM_UP_OF_CLUSTERS = 3
 # Number of steps that are counted.
 _STEPS = 6

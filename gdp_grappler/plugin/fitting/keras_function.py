@@ -195,7 +195,7 @@ class KerasFunction(current_call.RunningCall):
 
   def _why_unseen(self) -> str:
     """Returns why the pass printed no line."""
-    return (f'its graph has fewer than {self._minimum()} ops'
+    return (f'its graph has fewer than {self._minimum()} ops and no pin'
             f'{self._or_no_layer()}, or was seen before and keeps its '
             'placement, or Grappler failed before it called the plugin '
             '(TensorFlow has then logged an error)')

@@ -135,8 +135,8 @@ class TrainFunction(keras_function.KerasFunction):
   def _why_xla_stays(self) -> str:
     if self._xla is xla.Handling.KEPT:
       return super()._why_xla_stays()
-    return (f'; its graph has fewer than {self._minimum()} ops, or was not '
-            'planned in time')
+    return (f'; its graph has fewer than {self._minimum()} ops and no pin, or '
+            'was not planned in time')
 
   def _why_unseen(self) -> str:
     if self._phase is phases.Phase.LOOKING:

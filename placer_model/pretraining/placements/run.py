@@ -194,6 +194,7 @@ class _Run:
         'schema': schema.fingerprint()
     }
     if not path.exists():
+      run_folder.check_no_policy(self._dir)
       files.write_atomically(path,
                              json.dumps(own, indent=1) + '\n', make_folder=True)
       return
