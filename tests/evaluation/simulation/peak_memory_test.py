@@ -35,7 +35,7 @@ def test_simulated_peak_is_the_allocator_s(name, tmp_path):
     simulated, = simulator.Simulator(cluster,
                                      costs).evaluate(graph,
                                                      placement).peak_bytes
-    assert .8 < simulated / measured < 1.25
+    assert .8 < simulated / measured < 1.35
   assert measured > graph.param_bytes.sum()
 
 
