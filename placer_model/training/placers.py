@@ -179,8 +179,9 @@ class FineTunedPlacer(GdpPlacer):
     """Loads nothing yet.
 
     Args:
-      policy: Folder by `gdp_train` or `gdp_pretrain`. None means the folder in the
-        environment variable GDP_POLICY, or else the policy that is shipped.
+      policy: Folder that `gdp_train` or `gdp_pretrain` wrote. None means the
+        folder in the environment variable GDP_POLICY, or else the policy that
+        is shipped.
       config: Settings of the training. None means the preset `gdp_one` with
         fewer iterations.
     """

@@ -93,8 +93,8 @@ def test_torn_groups_are_explained():
 def test_a_group_without_pins_has_none_to_remove():
   with pytest.raises(errors.InfeasiblePlacementError) as caught:
     _allowed(groups=[0, 1, 0], allowed_types=[[1, 0], [1, 1], [0, 1]])
-  assert str(caught.value).endswith(
-      '. Give a cluster with a device that suits all.')
+  assert str(
+      caught.value).endswith('. Give a cluster with a device that suits all.')
 
 
 def test_empty_graph():

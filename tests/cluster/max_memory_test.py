@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from gdp_grappler import errors
@@ -38,8 +39,39 @@ def test_a_size_with_very_many_digits_is_out_of_range():
     max_memory.checked({'GPU': '9' * 400})
 
 
+@pytest.mark.parametrize('size, wanted',
+                         [(64 * 10**9, 64 * 10**9), (10**18, 10**18),
+                          (1.5e16, 15 * 10**15), (np.int64(7), 7)])
+def test_sizes_may_be_numbers(size, wanted):
+  """A float that Python writes with an exponent was no size."""
+  assert max_memory.checked({'GPU': size}) == (('GPU', wanted),)
+
+
 @pytest.mark.parametrize(
-    'limits', [{1: '2GB'}, {'GPU:0': True}, {'GPU:0': None}, {'GPU:0': [1]}])
+    'size',
+    [10**5000, 10**18 + 1, 0, -1, float('nan')], ids=errors.shown)
+def test_numbers_out_of_range(size):
+  """The first one raised Python's error about digits."""
+  with pytest.raises(errors.ClusterError, match='out of range'):
+    max_memory.checked({'GPU': size})
+
+
+class _Mute:
+
+  def __str__(self):
+    raise RuntimeError
+
+
+def test_messages_about_long_texts_are_short():
+  for text in ('x' * 5000, f'{"x" * 5000}=1GB,' * 2):
+    with pytest.raises(errors.ClusterError) as info:
+      max_memory.parse(text)
+    assert len(str(info.value)) < 400
+
+
+@pytest.mark.parametrize('limits',
+                         [{'GPU': _Mute()}, {1: '2GB'}, {'GPU:0': True},
+                          {'GPU:0': None}, {'GPU:0': [1]}])
 def test_bad_dicts_are_one_error(limits):
   with pytest.raises(errors.ClusterError, match='max_memory'):
     max_memory.checked(limits)

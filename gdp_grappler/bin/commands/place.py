@@ -39,8 +39,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   common.add_priced_graph(parser)
   parser.add_argument(
       '--policy', help='folder of a network that gdp_train or gdp_pretrain '
-      f'wrote, for the placer {registry.DEFAULT} or a --placer that needs a network; by '
-      'default the networks that ship')
+      f'wrote, for the placer {registry.DEFAULT} or a --placer that needs a '
+      'network; by default the networks that ship')
   how = parser.add_mutually_exclusive_group()
   how.add_argument(
       '--placer', help='one of the placers below; by default '

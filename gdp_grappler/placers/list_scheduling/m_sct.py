@@ -83,8 +83,8 @@ class MSctPlacer(candidates.ListSchedulingPlacer):
   op. The reservation ends when the child could start on another device, too.
   Until then the device takes only the child, or a task that could start on any
   device. The papers find favourite children by a linear program. This placer
-  finds them by a matching. This takes much less time, and the longest path is
-  shorter (`favourite_children`).
+  finds them by a matching. This takes much less time, and the longest path
+  does not get longer (`favourite_children`).
 
   The placer makes several proposals and keeps the one with the best price. The
   proposals differ in:

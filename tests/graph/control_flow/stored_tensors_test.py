@@ -9,9 +9,12 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
+from gdp_grappler import errors
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_properties
 from gdp_grappler.graph.control_flow import lost_shapes
+from gdp_grappler.graph.control_flow import stored_tensors
+from helpers import graph_defs
 from helpers.real_graphs import base
 
 tf1 = tf.compat.v1
@@ -229,3 +232,15 @@ def test_products_of_a_gradient_do_not_depend_on_the_batch_size():
   properties = op_properties.estimate(table, unknown_dim=1000)
   products = [i for i, node in enumerate(table.nodes) if node.op == 'MatMul']
   assert properties.flops[products].tolist() == [2 * 16 * 32 * 32] * 3
+
+
+@pytest.mark.parametrize('order', ['mnaboe', 'abmneo', 'oenmba'])
+def test_a_loop_beside_a_cycle_is_not_named(order):
+  """The message named the loop's Merge if it came first."""
+  loop = {'m': 'Merge', 'n': 'NextIteration', 'e': 'Enter'}
+  inputs = {'m': 'en', 'n': 'm', 'e': 'a', 'a': 'b', 'b': 'a', 'o': ''}
+  definition = graph_defs.graph_def(
+      *(graph_defs.node(name, loop.get(name, 'NoOp'), list(inputs[name]))
+        for name in order))
+  with pytest.raises(errors.InvalidGraphError, match='the op "[ab]" waits'):
+    stored_tensors.check_order(node_table.NodeTable('g', definition))

@@ -94,6 +94,23 @@ def test_placers_take_the_network(parts, tmp_path):
   assert f"--policy={folder / 'policy'}" in run_lib.next_steps(folder)
 
 
+def test_a_policy_of_another_run_stays(tmp_path):
+  """A run replaced the policy of half an hour without a word."""
+  (tmp_path / 'policy').mkdir()
+  (tmp_path / 'policy/policy.json').write_text('{}')
+  with pytest.raises(errors.GdpError, match='policy is from another run'):
+    _pretrained(tmp_path, 1)
+  assert (tmp_path / 'policy/policy.json').read_text() == '{}'
+
+
+def test_a_run_without_its_policy_makes_it_again(parts, tmp_path):
+  """A run of an earlier version, with all rounds done, got no policy."""
+  folder = _copy(parts, 1, tmp_path)
+  shutil.rmtree(folder / 'policy')
+  _pretrained(folder, 1)
+  assert _weights(folder) == _weights(parts[0] / '1')
+
+
 def test_without_a_round_there_is_no_network_yet(tmp_path):
   assert '--policy' not in run_lib.next_steps(tmp_path)
 

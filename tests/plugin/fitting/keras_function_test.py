@@ -28,9 +28,9 @@ def _explained(**kwargs):
 def test_a_graph_that_the_pass_has_not_seen_is_explained(said):
   assert _explained().was_told
   assert said == [
-      'fit of "model": left as it was: its graph has fewer than 16 ops and no pin, or was '
-      'seen before and keeps its placement, or Grappler failed before it '
-      'called the plugin (TensorFlow has then logged an error)'
+      'fit of "model": left as it was: its graph has fewer than 16 ops and '
+      'no pin, or was seen before and keeps its placement, or Grappler failed '
+      'before it called the plugin (TensorFlow has then logged an error)'
   ]
 
 

@@ -119,6 +119,13 @@ def test_a_run_of_the_version_before_is_gone_on_with(tmp_path, monkeypatch):
     _pretrained(tmp_path, config=config)
 
 
+def test_a_policy_of_another_run_stays(tmp_path):
+  (tmp_path / 'policy').mkdir()
+  with pytest.raises(errors.GdpError, match='policy is from another run'):
+    _pretrained(tmp_path, config=dataclasses.replace(_CONFIG, rounds=0))
+  assert [path.name for path in tmp_path.iterdir()] == ['policy']
+
+
 def test_another_run_is_not_gone_on_with(tmp_path, monkeypatch):
   monkeypatch.setattr(export, 'export_policy', lambda *_: None)
   config = dataclasses.replace(_CONFIG, rounds=0)
