@@ -14,6 +14,9 @@ from gdp_grappler.graph import op_graph
 
 # Keras also numbers the scope of a model whose name has a number: 'model_1_1'.
 _NUMBERS = re.compile(r'(?<=.)(?:_\d+)+$')
+# Ops without a scope are inputs of a step. tf_keras puts the names of layers
+# into their names: 'model_dense_3_matmul_readvariableop_resource'.
+_INSIDE = re.compile(r'(?<=.)_\d+(?=_|$)')
 _Path = tuple[str, ...]
 
 
@@ -31,11 +34,13 @@ def ranked(names: Collection[str]) -> list[str]:
   paths = [tuple(name.split('/')) for name in names]
   families: dict[tuple[_Path, str], set[str]] = {}
   for path in {p[:i] for p in paths for i in range(1, len(p) + 1)}:
-    bare = _NUMBERS.sub('', path[-1])
+    bare = _pattern(path).sub('', path[-1])
     families.setdefault((path[:-1], bare), set()).add(path[-1])
   parts = {(*scope, part): f'{bare}, {rank} of {len(family)}'
            for (scope, bare), family in families.items()
-           for rank, part in enumerate(sorted(family, key=_numbers))}
+           for rank, part in enumerate(
+               sorted(family, key=lambda part, scope=scope: _numbers(
+                   (*scope, part))))}
   return [
       '/'.join(parts[path[:end]] for end in range(1,
                                                   len(path) + 1))  #
@@ -65,7 +70,11 @@ def names_before(graph: op_graph.OpGraph, names: Collection[str],
   return result if is_same else None
 
 
-def _numbers(part: str) -> tuple[int, ...]:
-  """Returns the numbers at the end of a name."""
-  match = _NUMBERS.search(part)
-  return tuple(map(int, match[0][1:].split('_'))) if match else ()
+def _pattern(path: _Path) -> re.Pattern[str]:
+  return _INSIDE if len(path) == 1 else _NUMBERS
+
+
+def _numbers(path: _Path) -> tuple[int, ...]:
+  """Returns the numbers in the last name of a path."""
+  found = ''.join(_pattern(path).findall(path[-1]))
+  return tuple(map(int, found.split('_')[1:]))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import sys
 from typing import Sequence
 
 import numpy as np
@@ -16,6 +14,7 @@ from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
+from gdp_grappler.placers.search import search_time
 from gdp_grappler.placers.search import staged_search
 
 DEFAULT_STARTS = ('single_device', 'human_expert', 'metis', 'm_topo', 'm_etf',
@@ -49,8 +48,9 @@ class AnnealingPlacer:
     Args:
       evaluations: Placements to price. By default, `Problem.time_budget_s`
         ends the search. Without a time budget the number depends on the graph
-        (`evaluations_for`). The result of a search that the clock ends depends
-        on the speed of the machine. The search always prices all starts.
+        (`search_time.evaluations_for`). The result of a search that the clock
+        ends depends on the speed of the machine. The search always prices all
+        starts.
       starts: Placers of the starts. The search leaves out a placer that cannot
         run, and prints a notice.
     """
@@ -72,41 +72,12 @@ class AnnealingPlacer:
       deadline = deadlines.within(search_config.DEFAULT.start.share * seconds,
                                   problem.clock)
     limit = search_budget.SearchBudget(
-        (evaluations_for(problem) if self._evaluations is None else
+        (search_time.evaluations_for(problem) if self._evaluations is None else
          self._evaluations), seconds, clock=problem.clock)
     rng = np.random.default_rng(problem.seed)
     starts = starting_points(problem, self._starts, rng, deadline)
     return staged_search.search(problem, np.concatenate(list(starts.values())),
                                 rng, limit)
-
-
-def evaluations_for(problem: placer_lib.Problem) -> int:
-  """Placements that a search prices by default.
-
-  If the clock ends the search, there is no limit. If the clock stands still
-  (`Problem.by_count`), the number stands for the time budget. Without a budget
-  the number is smaller for a large graph, and small if a price is a real step.
-
-  Args:
-    problem: The problem to place.
-  """
-  config = search_config.DEFAULT
-  if problem.time_budget_s is not None and math.isfinite(problem.time_budget_s):
-    if problem.by_count:
-      return max(affordable(problem, problem.time_budget_s), 1)
-    return sys.maxsize
-  if not problem.evaluator.simulated:
-    return config.measured
-  priced = config.priced_ops // max(problem.graph.num_ops, 1)
-  return min(max(priced, config.fewest), config.most)
-
-
-def affordable(problem: placer_lib.Problem, seconds: float) -> int:
-  """Number of prices that stands for a time; the same on all machines."""
-  config = search_config.DEFAULT.time
-  count = seconds * config.ops_per_s / (problem.graph.num_ops
-                                        + config.drawn_ops)
-  return int(min(count, sys.maxsize))
 
 
 def starting_points(

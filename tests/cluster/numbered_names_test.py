@@ -6,14 +6,23 @@ from helpers import graphs
 _NAMES = ['s/dense/x', 's/dense_1/x', 's/dense_1/y']
 
 
-@pytest.mark.parametrize('names, ranked', [
-    (['m_1/dense_10/x', 'm_1/dense_9/x'], [
-        'm, 0 of 1/dense, 1 of 2/x, 0 of 1', 'm, 0 of 1/dense, 0 of 2/x, 0 of 1'
-    ]),
-    (['a_1', 'a', 'a_x', '_7'
-     ], ['a, 1 of 2', 'a, 0 of 2', 'a_x, 0 of 1', '_7, 0 of 1']),
-    (['m_1_2/x', 'm_1_1/x'], ['m, 1 of 2/x, 0 of 1', 'm, 0 of 2/x, 0 of 1']),
-])
+@pytest.mark.parametrize(
+    'names, ranked',
+    [
+        (['m_1/dense_10/x', 'm_1/dense_9/x'], [
+            'm, 0 of 1/dense, 1 of 2/x, 0 of 1',
+            'm, 0 of 1/dense, 0 of 2/x, 0 of 1'
+        ]),
+        (['a_1', 'a', 'a_x', '_7'
+         ], ['a, 1 of 2', 'a, 0 of 2', 'a_x, 0 of 1', '_7, 0 of 1']),
+        # Inputs of a step in tf_keras.
+        (['m_dense_10_read_resource', 'm_dense_9_read_resource', 'm_2b_x'], [
+            'm_dense_read_resource, 1 of 2', 'm_dense_read_resource, 0 of 2',
+            'm_2b_x, 0 of 1'
+        ]),
+        (['m_1_2/x', 'm_1_1/x'], ['m, 1 of 2/x, 0 of 1', 'm, 0 of 2/x, 0 of 1'
+                                 ]),
+    ])
 def test_ranks_take_the_place_of_numbers(names, ranked):
   assert numbered_names.ranked(names) == ranked
 

@@ -14,10 +14,10 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
-from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
+from gdp_grappler.placers.search import search_time
 from gdp_grappler.placers.simple import single_device
 from helpers import clusters
 from helpers import forked_calls
@@ -76,7 +76,7 @@ def _short(monkeypatch):
   """Shortens placers that run other placers, and searches by annealing."""
   monkeypatch.setattr(best_of, 'DEFAULT_NAMES',
                       ('single_device', 'human_expert', 'metis'))
-  monkeypatch.setattr(annealing_placer, 'evaluations_for', lambda problem: 500)
+  monkeypatch.setattr(search_time, 'evaluations_for', lambda problem: 500)
 
 
 @pytest.fixture(scope='module', autouse=True)

@@ -14,6 +14,7 @@ from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers.list_scheduling import heft
 from gdp_grappler.placers.partitioning import metis
+from gdp_grappler.placers.search import search_time
 from gdp_grappler.placers.search.moves import moves
 from gdp_grappler.placers.simple import random_placer
 from helpers import clusters
@@ -247,10 +248,10 @@ def test_few_placements_are_measured_and_some_fail():
 
 def test_time_alone_ends_a_search_that_has_some():
   problem = _problem(graphs.make_graph(num_ops=80_000), time_budget_s=5.)
-  assert annealing_placer.evaluations_for(problem) > 1e9
+  assert search_time.evaluations_for(problem) > 1e9
   endless = _problem(graphs.make_graph(num_ops=80_000),
                      time_budget_s=float('inf'))
-  assert annealing_placer.evaluations_for(endless) == 1000
+  assert search_time.evaluations_for(endless) == 1000
 
 
 def _ordered(seed, evaluations, **fields):
@@ -294,4 +295,4 @@ def test_no_evaluations_at_all():
                                                (80_000, 1000)])
 def test_large_graphs_get_fewer_evaluations(num_ops, expected):
   problem = _problem(graphs.make_graph(num_ops=num_ops))
-  assert annealing_placer.evaluations_for(problem) == expected
+  assert search_time.evaluations_for(problem) == expected

@@ -20,9 +20,10 @@ _Path = tuple[str, ...]
 
 def of(paths: Sequence[_Path], holders: Sequence[int],
        labels: Sequence[str]) -> dict[_Path, str]:
-  """Returns the names of layers by path; paths that keep their name are absent.
+  """Returns the names of layers by the path of a scope.
 
-  All calls of a layer get the same name.
+  A path is absent if nothing tells that its last name is not the layer's. All
+  calls of a layer get the same name.
 
   Args:
     paths: [N], the scopes around each op, the outermost first.
@@ -65,7 +66,11 @@ class _Namer:
     names = told | self._without_strangers(guessed, told)
     if used and twice:
       self._name_without_variables(siblings, names)
-    return {path: name for path, name in names.items() if name != path[-1]}
+    # A name that variables tell stays, even if it is that of the scope.
+    return {
+        path: name for path, name in names.items()
+        if name != path[-1] or path in told
+    }
 
   def _numbered_by_calls(self, paths: list[_Path], told: dict[_Path, str],
                          siblings: list[_Path]) -> dict[_Path, str]:

@@ -7,6 +7,9 @@ So an op is looked up by these forms of its name, in this order:
 2. Ranks in place of numbers (`numbered_names`).
 3. The name without the last number of each scope.
 4. The name without all numbers at the end of each scope.
+
+If ranks make the names of both graphs equal, they come first. For example, the
+plan may have `dense` and `dense_1`, and the graph `dense_1` and `dense_2`.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from typing import Collection, Iterator, Mapping, Sequence
 
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import numbered_names
+
+_RANKED = 1  # Index of the ranks among the forms.
 
 
 def candidates(devices: Mapping[str, str],
@@ -30,7 +35,10 @@ def candidates(devices: Mapping[str, str],
     plan has ops with the same form of the name on different devices.
   """
   result: list[set[str]] = [set()] * len(names)
-  for ours, theirs in zip(_forms(names), _forms(devices)):
+  forms = [*zip(_forms(names), _forms(devices))]
+  if set(forms[_RANKED][0]) == set(forms[_RANKED][1]):
+    forms.insert(0, forms[_RANKED])
+  for ours, theirs in forms:
     known: dict[str, set[str]] = {}
     for form, device in zip(theirs, devices.values()):
       known.setdefault(form, set()).add(device)

@@ -1,10 +1,12 @@
-"""The seconds that the default placer gives to the parts of a search."""
+"""Seconds of the parts of a search, and the prices that stand for seconds."""
 
 from __future__ import annotations
 
+import math
+import sys
+
 from gdp_grappler import deadlines
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
@@ -53,7 +55,7 @@ def limit(problem: placer_lib.Problem, search_s: float,
   If the user gave a time budget, the clock ends the search, after `search_s` or
   `left_s`. If there is no time budget, or if the result has to be repeatable, a
   number of prices that stands for `search_s` ends the search
-  (`annealing_placer.affordable`), and the clock only on a slow machine. If
+  (`affordable`), and the clock only on a slow machine. If
   steps are measured, the clock ends the search in any case.
 
   Args:
@@ -61,14 +63,42 @@ def limit(problem: placer_lib.Problem, search_s: float,
     search_s: Seconds that the search is worth.
     left_s: Seconds that are left.
   """
-  count = annealing_placer.evaluations_for(problem)
+  count = evaluations_for(problem)
   seconds = min(left_s, search_s)
   if not problem.ends_by_count or not problem.evaluator.simulated:
     return search_budget.SearchBudget(count, seconds, clock=problem.clock)
   config = search_config.DEFAULT
   share = config.time.waited_for if problem.repeatable else 1.
-  affordable = annealing_placer.affordable(problem, share * search_s)
   batch = config.annealing.batch
-  count = min(affordable, count) // batch * batch
+  count = min(affordable(problem, share * search_s), count) // batch * batch
   return search_budget.SearchBudget(count, seconds, config.time.grace,
                                     problem.clock)
+
+
+def evaluations_for(problem: placer_lib.Problem) -> int:
+  """Placements that a search prices by default.
+
+  If the clock ends the search, there is no limit. If the clock stands still
+  (`Problem.by_count`), the number stands for the time budget. Without a budget
+  the number is smaller for a large graph, and small if a price is a real step.
+
+  Args:
+    problem: The problem to place.
+  """
+  config = search_config.DEFAULT
+  if problem.time_budget_s is not None and math.isfinite(problem.time_budget_s):
+    if problem.by_count:
+      return max(affordable(problem, problem.time_budget_s), 1)
+    return sys.maxsize
+  if not problem.evaluator.simulated:
+    return config.measured
+  priced = config.priced_ops // max(problem.graph.num_ops, 1)
+  return min(max(priced, config.fewest), config.most)
+
+
+def affordable(problem: placer_lib.Problem, seconds: float) -> int:
+  """Number of prices that stands for a time; the same on all machines."""
+  config = search_config.DEFAULT.time
+  count = seconds * config.ops_per_s / (problem.graph.num_ops
+                                        + config.drawn_ops)
+  return int(min(count, sys.maxsize))

@@ -12,10 +12,10 @@ from gdp_grappler import progress
 from gdp_grappler.evaluation import recording_evaluator
 from gdp_grappler.evaluation import robust_evaluator
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
-from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import search_time
 from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.moves import move_network
 from placer_model.training.moves import move_state
@@ -81,8 +81,7 @@ def search_on(trainer: move_trainer.MoveTrainer,
   priced = recording_evaluator.Recorder(problem.evaluator)
   problem = dataclasses.replace(problem, evaluator=priced,
                                 time_budget_s=seconds, clock=time.monotonic)
-  count = trials if seconds is None else annealing_placer.evaluations_for(
-      problem)
+  count = trials if seconds is None else search_time.evaluations_for(problem)
   found = staged_search.search(
       problem, state.elites[:_STARTS],
       np.random.default_rng([trainer.seed, _SEARCH_STREAM]),

@@ -54,3 +54,12 @@ def test_a_scope_has_the_name_of_its_layer(reads, labels, found):
 def test_a_name_that_was_made_up_tells_nothing():
   guess = 'a_1/variable'
   assert _names([('a_1', 0), ('b_1', 1)], [guess, 'b/kernel']) == ['a', 'b']
+
+
+def test_a_name_that_variables_tell_is_known_even_if_it_is_the_scope():
+  """In tf_keras a map for `stage_1` placed `stage_1_1`, and not `stage_1`."""
+  paths = [('m', 'stage_1'), ('m', 'stage_1_1')]
+  assert layer_names.of(paths, [0, 1],
+                        ['stage_1/kernel', 'stage_1_1/kernel']) == {
+                            paths[0]: 'stage_1', paths[1]: 'stage_1_1'
+                        }

@@ -24,6 +24,17 @@ def test_with_another_number_of_siblings_ranks_do_not_count():
   assert found == [both, both, {'GPU:1'}, {'GPU:0'}, both, {'GPU:1'}]
 
 
+def test_ranks_come_first_if_they_fit_all_ops():
+  """The op of layer `dense_1` got the device of another layer `dense_1`."""
+  again = [name.replace('s/', 's_1/') for name in _MODEL]
+  again = [
+      name.replace('dense_1/', 'dense_2/').replace('dense/', 'dense_1/')
+      for name in again
+  ]
+  assert op_matching.candidates(
+      _MODEL, again) == [{device} for device in _MODEL.values()]
+
+
 def test_the_full_name_comes_first():
   assert op_matching.candidates({'x_1': 'GPU:0', 'x_2': 'GPU:1'},
                                 ['x_2', 'x_3', 'y']) == [{'GPU:1'}, {'GPU:1'},

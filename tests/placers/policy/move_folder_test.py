@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
-from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import move_folder
 from gdp_grappler.placers.policy import move_policy
 from gdp_grappler.placers.policy import policy_config
+from gdp_grappler.placers.search import search_time
 from gdp_grappler.placers.search.moves import move_network
 from gdp_grappler.placers.search.moves import shipped_moves
 from helpers import graphs
@@ -40,7 +40,7 @@ def test_what_is_saved_is_loaded(folder, network):
 @pytest.mark.parametrize('name', ['gdp_policy', 'gdp'])
 def test_placers_ask_the_network_of_the_folder(folder, network, name,
                                                monkeypatch):
-  monkeypatch.setattr(annealing_placer, 'evaluations_for', lambda problem: 500)
+  monkeypatch.setattr(search_time, 'evaluations_for', lambda problem: 500)
   asked = []
   predict = type(network).predict
   monkeypatch.setattr(
