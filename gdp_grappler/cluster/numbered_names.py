@@ -7,6 +7,7 @@ layers `dense` and `dense_1`, and the same model made again has `dense_2` and
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Collection, Sequence
 
@@ -34,13 +35,12 @@ def ranked(names: Collection[str]) -> list[str]:
   paths = [tuple(name.split('/')) for name in names]
   families: dict[tuple[_Path, str], set[str]] = {}
   for path in {p[:i] for p in paths for i in range(1, len(p) + 1)}:
-    bare = _pattern(path).sub('', path[-1])
+    bare = _pattern(path[:-1]).sub('', path[-1])
     families.setdefault((path[:-1], bare), set()).add(path[-1])
   parts = {(*scope, part): f'{bare}, {rank} of {len(family)}'
            for (scope, bare), family in families.items()
            for rank, part in enumerate(
-               sorted(family, key=lambda part, scope=scope: _numbers(
-                   (*scope, part))))}
+               sorted(family, key=functools.partial(_numbers, scope)))}
   return [
       '/'.join(parts[path[:end]] for end in range(1,
                                                   len(path) + 1))  #
@@ -70,11 +70,11 @@ def names_before(graph: op_graph.OpGraph, names: Collection[str],
   return result if is_same else None
 
 
-def _pattern(path: _Path) -> re.Pattern[str]:
-  return _INSIDE if len(path) == 1 else _NUMBERS
+def _pattern(scope: _Path) -> re.Pattern[str]:
+  return _NUMBERS if scope else _INSIDE
 
 
-def _numbers(path: _Path) -> tuple[int, ...]:
-  """Returns the numbers in the last name of a path."""
-  found = ''.join(_pattern(path).findall(path[-1]))
+def _numbers(scope: _Path, part: str) -> tuple[int, ...]:
+  """Returns the numbers in the name of an op or scope in a scope."""
+  found = ''.join(_pattern(scope).findall(part))
   return tuple(map(int, found.split('_')[1:]))

@@ -102,7 +102,7 @@ def take_hosts_seconds(seconds: np.ndarray, works_on_host: np.ndarray,
 
 
 def leave_gpus(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], ops that work on the host of a GPU on which they are placed.
+  """bool [N], ops that, placed on a GPU, work on its host.
 
   TensorFlow copies an input of such an op to the memory of the host, and an
   output back, by pairs of sends and receives (`EnsureMemoryTypes` in
@@ -111,6 +111,18 @@ def leave_gpus(graph: op_graph.OpGraph) -> np.ndarray:
   the CPU of the host. Ops with small tensors count as a visit of the executor.
   """
   return graph.works_on_host & (graph.io_bytes > _VISIT_BYTES)
+
+
+def working_devices(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                    placed: np.ndarray) -> np.ndarray:
+  """int [..., N], devices on which ops work; see `leave_gpus`.
+
+  Args:
+    graph: N ops.
+    cluster: The devices.
+    placed: int [..., N], devices on which ops are placed.
+  """
+  return np.where(leave_gpus(graph), hosts(cluster.devices)[placed], placed)
 
 
 def hosts(devices: Sequence[cluster_lib.Device]) -> np.ndarray:
@@ -150,7 +162,9 @@ def rate_factors(op_types: Sequence[str], details: OpDetails,
     result[by_type & (details.element_types == name)] = [
         type_rates.rate(d, name) for d in devices
     ]
-  shares = np.where(details.element_types == 'float32', details.winograd_shares,
-                    0)[:, None]
+  # cuDNN also takes Winograd's algorithm for float16, in float32 arithmetic.
+  counts = np.isin(details.element_types, ('float32', 'float16'))
+  shares = np.where(counts, details.winograd_shares, 0)[:, None]
   rates = np.array([type_rates.rate(d, type_rates.WINOGRAD) for d in devices])
-  return result / (1 - shares * (1 - 1 / rates))
+  shortened = 1 / (1 - shares * (1 - 1 / rates))
+  return np.where(shares > 0, np.maximum(result, shortened), result)

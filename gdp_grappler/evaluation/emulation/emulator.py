@@ -173,10 +173,7 @@ class Emulator(evaluator.Evaluator):
           emulated_graph.of(graph, self.cost_model, self._machine))
     edges = (np.zeros((0, 2), np.int32) if placement.priorities is None else
              self._control_edges(graph, placement))
-    devices = np.where(
-        op_details.leave_gpus(graph),
-        op_details.hosts(self.cluster.devices)[placement.devices],
-        placement.devices)
+    devices = op_details.working_devices(graph, self.cluster, placement.devices)
     request = emulation_worker.Request(load.number, devices, edges, self._steps)
     for tries_left in reversed(range(_TRIES)):
       try:

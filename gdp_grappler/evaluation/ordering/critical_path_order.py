@@ -17,6 +17,7 @@ import numpy as np
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.costs import op_details
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 
@@ -68,6 +69,7 @@ def upward_ranks(graph: op_graph.OpGraph, devices: np.ndarray,
       (devices < 0) | (devices >= cluster.num_devices)).any():
     raise ValueError(f'Graph "{graph.name}" needs {graph.num_ops} devices out '
                      f'of 0 .. {cluster.num_devices - 1}.')
+  devices = op_details.working_devices(graph, cluster, devices)
   seconds = op_seconds[np.arange(graph.num_ops), devices]
   step_s = seconds[graph.edges[:, 0]] + _transfer_s(graph, devices, cluster)
   return native_graph.ranks(graph.edges, graph.topological_order, step_s,

@@ -19,6 +19,17 @@ def test_only_dense_kernels_run_at_the_rate_of_their_type():
   assert found[:, 0].tolist() == [1, 1, 1 / 3, 1]
 
 
+@pytest.mark.parametrize('card, factor', [('P100', 3), ('V100', 8)])
+def test_winograd_or_units_for_float16_whatever_is_faster(card, factor):
+  """On P100, mixed_float16 was priced 2.8 times as long as float32."""
+  details = dataclasses.replace(op_details.plain(1),
+                                winograd_shares=np.array([1.]),
+                                element_types=np.array(['float16']))
+  found = op_details.rate_factors(['Conv2D'], details,
+                                  presets.preset(f'1x{card}').devices)
+  assert found[0, 1] == pytest.approx(factor)
+
+
 @pytest.mark.parametrize('card, factors', [('P100', [1, 3, 1.5, .5]),
                                            ('K40', [1, 1, 1, 1 / 3]),
                                            ('H100', [1, 1, 1, 67 / 494.5])])

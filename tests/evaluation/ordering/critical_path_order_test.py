@@ -7,6 +7,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.ordering import critical_path_order
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from helpers import clusters
@@ -106,3 +107,16 @@ def test_what_runs_ahead_hears_of_a_copy_later():
                                            np.zeros((4, 3)))
   # Each copy takes 2 s; the sender's manager hears of it, but not a host's.
   assert ranks.tolist() == [7., 4.75, 2.5, 0.]
+
+
+def test_large_host_ops_of_a_gpu_count_where_they_work():
+  """The longest path had copies to and from the GPU, and exceeded the step."""
+  graph = graphs.chain(3, tensor_bytes=50_000_000)
+  graph = graph.replace(host_ops=frozenset(graph.names[1:2]),
+                        io_bytes=np.full(3, 1e8))
+  cluster = presets.preset('1xV100')
+  seconds = np.ones((3, 2))
+  on_gpu, on_cpu = (critical_path_order.upward_ranks(graph, np.array(devices),
+                                                     cluster, seconds)
+                    for devices in ([0, 1, 0], [0, 0, 0]))
+  assert on_gpu.tolist() == on_cpu.tolist() == [3, 2, 1]
