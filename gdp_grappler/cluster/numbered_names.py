@@ -42,8 +42,7 @@ def ranked(names: Collection[str]) -> list[str]:
            for rank, part in enumerate(
                sorted(family, key=functools.partial(_numbers, scope)))}
   return [
-      '/'.join(parts[path[:end]] for end in range(1,
-                                                  len(path) + 1))  #
+      '/'.join(parts[path[:end + 1]] for end in range(len(path)))
       for path in paths
   ]
 
