@@ -28,7 +28,8 @@ def test_ops_for_cpus_and_devices_do_not_count():
          ] == [('Placeholder', ''), ('Sigmoid', ''), ('Mul', '')]
   assert result.name == source.name
   line, = told
-  assert line.startswith('the graph was made without a GPU: 1 ops')
+  assert line.startswith(
+      'the graph was made without a GPU: ops that a GPU runs replace 1 op')
   assert source.graph_def.node[1].device == _CPU
 
 
