@@ -195,8 +195,8 @@ def _head(arguments: argparse.Namespace) -> str:
            'the full ones.' if arguments.tiny else '')
   return (
       '# A table of the papers, made anew\n\nAll step times are **simulated**, '
-      'first in, first out. What was published was measured, on other machines '
-      'and with another TensorFlow. A ratio A / B divides the step or the '
+      'first in, first out. Published figures were measured on other machines, '
+      'with another TensorFlow. A ratio A / B divides the step or the '
       'seconds of A by those of B: above 1, B is faster. '
       f'{_numbers(arguments.may_round)} '
       f'{_seeds(arguments)} {_clock(arguments.clock)}{small}')

@@ -18,6 +18,9 @@ from gdp_grappler import errors
 from gdp_grappler import native
 
 _T = TypeVar('_T')
+# From an op and one of its outputs to dimensions; None if their number is
+# unknown.
+ShapeOf = Callable[[int, int], Sequence[int] | None]
 
 
 class Edges(Sequence[tuple[int, int, int]]):

@@ -10,9 +10,7 @@ from typing import Callable, Sequence
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import dtypes
 
-# From an op and one of its outputs to dimensions; None if their number is
-# unknown.
-ShapeOf = Callable[[int, int], Sequence[int] | None]
+from gdp_grappler.graph import node_table
 
 _CUDNN = re.compile(r'CudnnRNN(Backprop)?(V[23])?')
 _BLOCK = re.compile(r'BlockLSTM(Grad)?(V2)?')
@@ -22,7 +20,7 @@ _GATES = {'lstm': 4, 'gru': 3}
 
 
 def by_name(nodes: Sequence[node_def_pb2.NodeDef], op_types: Sequence[str],
-            shape_of: ShapeOf) -> dict[str, float]:
+            shape_of: node_table.ShapeOf) -> dict[str, float]:
   """Returns `OpGraph.rounds_by_name` of a graph.
 
   Each time step needs the state of the one before, and each layer needs the
@@ -66,7 +64,7 @@ def _rounds(node: node_def_pb2.NodeDef,
 
 def reserved_bytes(nodes: Sequence[node_def_pb2.NodeDef],
                    op_types: Sequence[str],
-                   shape_of: ShapeOf) -> dict[int, int]:
+                   shape_of: node_table.ShapeOf) -> dict[int, int]:
   """Returns the bytes of the output `reserve_space` of cuDNN's ops, by op.
 
   In training, the op keeps for its gradient what it computed in each time step.

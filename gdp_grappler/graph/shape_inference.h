@@ -120,7 +120,7 @@ struct Inference {
   GrapplerItem item;
   std::unique_ptr<GraphProperties> shapes;
 
-  // Infers the shapes of the graph. They stay as they were if that fails.
+  // Infers the shapes of the graph. If this fails, no shape changes.
   //
   // Grappler computes slices of shapes itself. It rejects the graph for some
   // slices that a step can take, such as one with a negative stride. It does

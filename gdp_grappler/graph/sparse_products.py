@@ -7,17 +7,12 @@ matrix has. The op that made the matrix knows.
 from __future__ import annotations
 
 import math
-from typing import Callable, Sequence
 
 import numpy as np
 from tensorflow.python.framework import dtypes
 
 from gdp_grappler.graph import node_attributes
 from gdp_grappler.graph import node_table
-
-# From an op and one of its outputs to dimensions; None if their number is
-# unknown.
-ShapeOf = Callable[[int, int], Sequence[int] | None]
 
 _PRODUCT = 'SparseMatrixMatMul'
 # Input with the places of the numbers, [numbers, 2 or 3], by type of maker.
@@ -29,7 +24,7 @@ _INDEX_BYTES = 4  # Of the column of a number.
 
 
 def work(table: node_table.NodeTable,
-         shape_of: ShapeOf) -> dict[int, tuple[float, float]]:
+         shape_of: node_table.ShapeOf) -> dict[int, tuple[float, float]]:
   """Returns FLOPs and bytes of the products whose sizes are known, by op.
 
   Each number of the sparse matrix is read, and multiplied by a row of the other

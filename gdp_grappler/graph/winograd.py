@@ -10,7 +10,6 @@ kernels for filters of 3 x 3 with stride 1, without dilation.
 from __future__ import annotations
 
 import collections
-from typing import Callable, Sequence
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
@@ -20,21 +19,20 @@ from gdp_grappler.graph import node_attributes
 from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_graph
 
-# From an op and one of its outputs to dimensions; None if their number is
-# unknown.
-ShapeOf = Callable[[int, int], Sequence[int] | None]
-
 _FORWARD = frozenset(('Conv2D', '_FusedConv2D'))
 _INPUT_GRADIENTS = frozenset(('Conv2DBackpropInput', 'Conv2DBackpropInputV2'))
 _FILTER_GRADIENTS = frozenset(
     ('Conv2DBackpropFilter', 'Conv2DBackpropFilterV2'))
 _KINDS = _FORWARD | _INPUT_GRADIENTS | _FILTER_GRADIENTS
+# cuDNN computes float16 convolutions so, too, in float32 arithmetic.
+_TYPES = (types_pb2.DT_FLOAT, types_pb2.DT_HALF)
 _SIDES = (3, 3)  # Of the filter.
 # An assumption: with fewer channels, transforms take more time than products.
 _LEAST_CHANNELS = 16
 
 
-def by_name(table: node_table.NodeTable, shape_of: ShapeOf) -> dict[str, float]:
+def by_name(table: node_table.NodeTable,
+            shape_of: node_table.ShapeOf) -> dict[str, float]:
   """Returns `OpGraph.winograd_by_name` of a graph, without calls.
 
   Args:
@@ -65,15 +63,14 @@ def share(graph: op_graph.OpGraph, flops: np.ndarray) -> float:
 
 
 def _is_plain(node: node_def_pb2.NodeDef) -> bool:
-  """Whether an op convolves float32 without strides and dilation."""
-  return (node.op in _KINDS and
-          node_attributes.of(node, 'T').type == types_pb2.DT_FLOAT and
+  """Whether an op convolves such types without strides and dilation."""
+  return (node.op in _KINDS and node_attributes.of(node, 'T').type in _TYPES and
           all(size == 1 for name in ('strides', 'dilations')
               for size in node_attributes.of(node, name).list.i))
 
 
 def _suits(node: node_def_pb2.NodeDef, op: int, inputs: list[tuple[int, int]],
-           shape_of: ShapeOf) -> bool:
+           shape_of: node_table.ShapeOf) -> bool:
   """Whether the sizes of filter and image are known and suit the algorithm."""
   image = (op, 0) if node.op in _INPUT_GRADIENTS else inputs[0]
   kernel = (op, 0) if node.op in _FILTER_GRADIENTS else inputs[1]

@@ -34,12 +34,13 @@ def _shares(dtype='float32', image=(2, 9, 9, 16), kernel=(3, 3, 16, 32),
 def test_small_filters_suit_and_so_do_their_gradients():
   assert _shares() == [1, 1, 1]
   assert _shares(image=(None, 16, 9, 9), layout='NCHW') == [1, 1, 1]
+  assert _shares(dtype='float16') == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
     'how',
     [
-        dict(dtype='float16'),
+        dict(dtype='bfloat16'),
         dict(dtype='float64'),
         dict(kernel=(1, 1, 16, 32)),
         dict(kernel=(3, 1, 16, 32)),
