@@ -37,6 +37,7 @@ NATIVE_LIBRARIES = {
             "gdp_grappler/graph/node_table.cc",
             "gdp_grappler/graph/node_validation.cc",
             "gdp_grappler/graph/op_properties.cc",
+            "gdp_grappler/graph/start_order.cc",
             "gdp_grappler/plugin/grappler_pass.cc",
         ],
         "hdrs": [
@@ -48,6 +49,7 @@ NATIVE_LIBRARIES = {
             "gdp_grappler/graph/shape_inference.h",
             "gdp_grappler/graph/shape_sizes.h",
             "gdp_grappler/graph/shape_values.h",
+            "gdp_grappler/graph/start_order.h",
             "gdp_grappler/plugin/graph_fingerprint.h",
             "gdp_grappler/plugin/pass_response.h",
         ],

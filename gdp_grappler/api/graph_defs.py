@@ -77,6 +77,7 @@ def write(path: str, whole: step_lib.Step, graph: op_graph.OpGraph,
   from google.protobuf import text_format
 
   from gdp_grappler.graph import graph_def_io
+  from gdp_grappler.graph import start_order
   from gdp_grappler.graph.sources import pruning
   assert whole.source is not None  # There is a GraphDef to write.
   extended = whole_graph.extend(placement, graph, whole.graph)
@@ -90,6 +91,7 @@ def write(path: str, whole: step_lib.Step, graph: op_graph.OpGraph,
     node.attr.pop(pruning.UNNEEDED_ATTRIBUTE, None)
     if row not in needed:
       node.attr[pruning.UNNEEDED_ATTRIBUTE].b = True
+  placed = start_order.fix(placed)
   files.write_atomically(
       path,
       text_format.MessageToString(placed).encode()

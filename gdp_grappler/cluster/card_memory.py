@@ -8,10 +8,10 @@ the rest: "Created device ... GPU:0 with 13757 MB memory", where MB means MiB.
 from __future__ import annotations
 
 # Share of the allocatable memory that plans leave free, because TensorFlow's
-# allocator loses memory to gaps between tensors, too small for a large tensor.
-# With this share the emulated steps of RNNLM-2 and GNMT-2 run, and with .1 they
-# do not. Transformer-XL-2 needs a larger share, but its step fills no card
-# (docs/too_big.md).
+# allocator loses memory to gaps between tensors, too small for a large tensor,
+# and because convolutions are faster with scratch, which the simulator does not
+# count. Emulated steps that fill a card need less (docs/too_big.md), but
+# emulated GPUs have no libraries, which need memory, too.
 MARGIN = .12
 
 # The reserve by the major number of the compute capability. It is

@@ -8,10 +8,9 @@ average. So a search should minimize the average step.
 
 The robust evaluator therefore simulates a placement again with random errors:
 in the seconds of ops, in their dispatch, in the bytes of transfers, in the
-times of the event manager, and in the order of ops without inputs. All
+times of the event manager, and on CPUs in the order of ops without inputs. All
 placements of a graph get the same errors. (On emulated GPUs most of the
-variation comes from the order in which two threads dispatch: the step of a
-placement may take one of two times, which differ by a tenth.) Errors are drawn
+variation comes from the order in which two threads dispatch.) Errors are drawn
 in pairs with opposite signs (antithetic variates). So the mean of a pair leaves
 the length of a chain of ops as it is, and a pair says more than several
 independent draws.
@@ -71,7 +70,8 @@ class RobustConfig:
       share.
     dispatch_jitter: Standard deviation of the seconds in which a thread
       dispatches an op or a copy to an asynchronous device, as a share. Unless
-      it is 0, ops without inputs are dispatched in a random order.
+      it is 0, ops without inputs start in a random order on clusters of CPUs.
+      On GPUs they start in the order of the graph (`graph/start_order.h`).
     poll_jitter: Standard deviation of the delay with which the event manager
       finds the end of a copy at a later look, as a share. The delay varies
       because the event manager looks at fixed times.
@@ -262,13 +262,15 @@ class _Draws:
     layout, self._threads = simulator.layout(graph), simulator.threads
     self._steps: list[native_simulator.PreparedGraph] = []
     first = config.pairs if closely else 0
+    shuffles = config.dispatch_jitter > 0 and not any(
+        device.asynchronous for device in simulator.cluster.devices)
     for pair in range(first,
                       first + config.close_pairs if closely else config.pairs):
       rng = np.random.default_rng((config.seed, pair))
       ops = _deviations(graph.num_ops, config.op_jitter, rng)
       wires = _deviations(len(graph.tensor_bytes), config.wire_jitter, rng)
       dispatch = _deviations(graph.num_ops, config.dispatch_jitter, rng)
-      ranks = rng.random(graph.num_ops) * (config.dispatch_jitter > 0)
+      ranks = rng.random(graph.num_ops) * shuffles
       polls = _deviations(graph.num_ops, config.poll_jitter, rng)
       self._steps += [
           native_simulator.PreparedGraph(

@@ -117,7 +117,10 @@ _STORED_REFERENCES = STACK_PUSHES | STACK_POPS | {
 # no kernel touches their data.
 NO_KERNEL = (_UNTOUCHED | VIEWS | MERGES | VARIABLES | RETURNS | _KNOWN_BEFORE
              | _METADATA | _LIST_REFERENCES | _STORED_REFERENCES
-             | {'AssignVariableOp', 'IdentityN', 'NoOp', 'ReadVariableOp'})
+             | {
+                 'AssignVariableOp', 'ControlTrigger', 'IdentityN', 'NoOp',
+                 'ReadVariableOp'
+             })
 
 # State that exists only during a step.
 STEP_STATE = STACKS | {

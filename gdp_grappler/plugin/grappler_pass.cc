@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "gdp_grappler/graph/start_order.h"
 #include "gdp_grappler/plugin/graph_fingerprint.h"
 #include "gdp_grappler/plugin/pass_response.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -274,6 +275,7 @@ class GdpPlacement : public CustomGraphOptimizer {
                                    : const_cast<GraphDef*>(&item.graph));
     WriteDevices(parsed.devices, optimized_graph);
     WriteControlEdges(parsed.control_edges, optimized_graph);
+    OrderStarts(optimized_graph);
     return absl::OkStatus();
   }
 

@@ -70,6 +70,6 @@ def test_temporary_memory_of_a_convolution_is_named():
         keras.layers.Conv2D(8, 3, padding='same', name='wide')
     ])
 
-  said = _error(make, {'GPU': '20MB'})
+  said = _error(make, {'GPU': '10MB'})
   assert 'wide' in said and 'of temporary memory while it runs' in said
   assert 'slots' not in said

@@ -81,14 +81,23 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:
-    """int64 [N, D], measured for known ops, else the roofline's."""
+    """int64 [N, D], measured for known ops, else the roofline's.
+
+    What was measured of a convolution on a GPU has the scratch of cuDNN, which
+    TensorFlow can do without. So the roofline's number is an upper limit.
+    """
     result = np.array(self.base.workspace_bytes(graph, cluster))
     rows = self._rows(graph)
+    convolves = graph.where_type(roofline_lib.is_convolution)
     for column, device in enumerate(cluster.devices):
       measured = self.profile.of(device.name, device.type)
       if measured is not None:
         known = self._known(rows, graph, measured)
-        result[known, column] = measured.workspace_bytes[rows[known]]
+        found = measured.workspace_bytes[rows[known]]
+        if device.type == 'GPU':
+          found = np.where(convolves[known],
+                           np.minimum(found, result[known, column]), found)
+        result[known, column] = found
     return result
 
   def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:

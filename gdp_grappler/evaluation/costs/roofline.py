@@ -46,14 +46,10 @@ class Roofline(cost_model.CostModel):
     kernel_s: Seconds for each further kernel of an op on a GPU. Boyer, "CUDA
       Kernel Overhead", University of Virginia 2009: 334,000 launches per
       second at best.
-    cudnn_workspace_bytes: Largest workspace that TensorFlow gives to a cuDNN
-      convolution: TF_CUDNN_WORKSPACE_LIMIT_IN_MB, 4 GiB unless set
-      (tensorflow/core/kernels/conv_ops_gpu.cc).
   """
 
   visit_s: float = 5e-7
   kernel_s: float = 3e-6
-  cudnn_workspace_bytes: int = 4 << 30
 
   def op_seconds(self, graph: op_graph.OpGraph,
                  cluster: cluster_lib.Cluster) -> np.ndarray:
@@ -120,23 +116,25 @@ class Roofline(cost_model.CostModel):
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:
-    """int64 [N, D], temporary bytes of each op on each device while it runs.
+    """int64 [N, D], temporary bytes that each op on each device needs.
 
-    * Convolutions on GPUs: the size of the input unfolded to a matrix, at most
-      `cudnn_workspace_bytes`. cuDNN's algorithms need between nothing (implicit
-      products) and several times this size (Fourier transforms; Chetlur et al.,
-      arXiv 1410.0759, section 2), and TensorFlow takes the fastest that fits.
+    * Convolutions on GPUs: a copy of the filter, and one of the input or of its
+      gradient. TensorFlow transposes each filter for cuDNN, computes the
+      gradient of an input in a copy, and copies an input that has more padding
+      on one side (tensorflow/core/kernels/conv_ops_impl.h and conv_grad_*).
+      The scratch of cuDNN's algorithms does not count: if it cannot be
+      allocated, TensorFlow takes the fastest algorithm without scratch
+      (`AllocateScratchOrFallback` in conv_ops_gpu.h).
       On CPUs Eigen unfolds block by block in caches: `gdp profile` finds no
       temporary memory there.
     * Sorts on GPUs: a second copy of keys and values, because each pass of a
       radix sort writes to the other copy (CUB, `DeviceRadixSort`).
     * Everything else: 0.
     """
-    kinds = _kinds(graph.op_types)
-    unfolded = _unfolded_bytes(graph, kinds)
-    keys = _input_bytes(graph)[0] if (kinds == 'sort').any() else 0
-    gpu = np.minimum(unfolded, self.cudnn_workspace_bytes) + np.where(
-        kinds == 'sort', 2 * keys, 0)
+    first, second = _input_bytes(graph)
+    sorts = graph.where_type(lambda kind: family(kind) == 'sort')
+    gpu = _convolution_copies(graph, first, second) + np.where(
+        sorts, 2 * first, 0)
     columns = [
         gpu if d.type == 'GPU' else np.zeros_like(gpu) for d in cluster.devices
     ]
@@ -178,6 +176,11 @@ def family(op_type: str) -> str:
       op_type).name
 
 
+def is_convolution(op_type: str) -> bool:
+  """Whether an op is a convolution, or the gradient of one."""
+  return family(op_type) in ('convolution', 'convolution_gradient')
+
+
 def dispatched_by_calls(graph: op_graph.OpGraph) -> np.ndarray:
   """float64 [N], ops that the host dispatches for a call beside the call."""
   families, rows = _families(graph.op_types)
@@ -200,12 +203,6 @@ def _law(
           float(of.kernels))
 
 
-def _kinds(op_types: Sequence[str]) -> np.ndarray:
-  """object [M], `family` of each op."""
-  names = {t: family(t) for t in set(op_types)}
-  return np.array([names[t] for t in op_types], object)
-
-
 def _families(
     op_types: Sequence[str]) -> tuple[list[op_families.Family], np.ndarray]:
   """Family of each distinct type, and the index of each op's type [M]."""
@@ -214,40 +211,32 @@ def _families(
           np.array([index[t] for t in op_types], int))
 
 
-def _unfolded_bytes(graph: op_graph.OpGraph, kinds: np.ndarray) -> np.ndarray:
-  """float64 [N], bytes of a convolution's input unfolded to a matrix (im2col).
+def _convolution_copies(graph: op_graph.OpGraph, first: np.ndarray,
+                        second: np.ndarray) -> np.ndarray:
+  """int64 [N], bytes of the input and of the filter of each convolution.
 
-  With y = N H W K outputs, w = R S C K weights and 2 y w / K FLOPs, the matrix
-  has N H W R S C = FLOPs^2 / (4 y w) elements. One of the three tensors of a
-  convolution is the op's output, the others are inputs.
+  Args:
+    graph: N ops.
+    first: [N], bytes of the first input. It is the convolution's input, but for
+      the gradient of the latter, which is the op's output.
+    second: [N], bytes of the second input. It is the filter, but for the
+      gradient of the latter.
   """
-  result = np.zeros(graph.num_ops)
-  rows = np.flatnonzero(np.isin(kinds, ('convolution', 'convolution_gradient')))
-  if not len(rows):
-    return result
-  first, second, third = _input_bytes(graph)
-  for op in rows:
-    kind = graph.op_types[op]
-    if 'BackpropFilter' in kind:
-      y, w = third[op], graph.output_bytes[op]
-    elif 'BackpropInput' in kind:
-      y, w = third[op], second[op]
-    else:
-      y, w = graph.output_bytes[op], second[op]
-    if y and w:
-      result[op] = (graph.flops[op]**2 * graph.element_bytes[op]**3 /
-                    (4. * y * w))
-  return result
+  of_input = graph.where_type(lambda kind: 'BackpropInput' in kind)
+  of_filter = graph.where_type(lambda kind: 'BackpropFilter' in kind)
+  copies = (np.where(of_input, graph.output_bytes, first)
+            + np.where(of_filter, graph.output_bytes, second))
+  return np.where(graph.where_type(is_convolution), copies, 0)
 
 
 def _input_bytes(graph: op_graph.OpGraph) -> np.ndarray:
-  """int64 [3, N], sizes of the first three data inputs of each op."""
+  """int64 [2, N], sizes of the first two data inputs of each op."""
   is_data = graph.edge_tensors >= 0
   targets, tensors = graph.edges[is_data, 1], graph.edge_tensors[is_data]
   order = np.argsort(targets, kind='stable')
   targets, tensors = targets[order], tensors[order]
   numbers = np.arange(len(targets)) - np.searchsorted(targets, targets)
-  result = np.zeros((3, graph.num_ops), np.int64)
-  first = numbers < 3
+  result = np.zeros((2, graph.num_ops), np.int64)
+  first = numbers < 2
   result[numbers[first], targets[first]] = graph.tensor_bytes[tensors[first]]
   return result

@@ -19,6 +19,7 @@ from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
 from gdp_grappler.evaluation.emulation import machine as machine_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import start_order
 from gdp_grappler.graph.control_flow import merges
 
 _OP = 'GdpEmulatedOp'
@@ -116,7 +117,7 @@ def node_defs(graph: EmulatedGraph) -> Any:
 
 def placed(template: Any, devices: np.ndarray, device_names: Sequence[str],
            control_edges: np.ndarray) -> Any:
-  """A copy of a GraphDef with devices and additional control edges.
+  """A copy of a GraphDef with devices, control edges and an order of starts.
 
   Args:
     template: Result of `node_defs`.
@@ -132,7 +133,7 @@ def placed(template: Any, devices: np.ndarray, device_names: Sequence[str],
     control = _control(first)
     if control not in result.node[second].input:
       result.node[second].input.append(control)
-  return result
+  return start_order.fix(result)
 
 
 def _name(op: int) -> str:

@@ -161,7 +161,8 @@ class Worker:
     config.intra_op_parallelism_threads = 1
     # Time passes only while all threads sleep.
     config.experimental.disable_thread_spinning = True
-    config.gpu_options.per_process_gpu_memory_fraction = 1.
+    # Else TensorFlow would leave 255 MiB or 6 % of each GPU to libraries.
+    config.pluggable_device_options.per_process_gpu_memory_fraction = 1.
     return config
 
   def _peaks(self) -> tuple[int, ...]:

@@ -11,6 +11,9 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import validation
 
+# With more threads, emulated steps stay the same.
+_THREADS_PER_GPU = 6
+
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
@@ -98,13 +101,14 @@ class Machine:
 
   @property
   def inter_op_threads(self) -> int:
-    """Number of threads at which no op waits for a thread.
+    """Number of threads at which hardly an op waits for a thread.
 
-    A GPU whose ops have all been enqueued blocks one thread until they have
-    run. Each running op of the host blocks one thread, too. Two further threads
-    serve arriving tensors.
+    Each tensor that arrives at a GPU gets a thread, which dispatches the ops
+    that wait for the tensor. A GPU whose ops have all been enqueued blocks one
+    thread until they have run. Each running op of the host blocks one thread,
+    too.
     """
-    return self.cluster.num_devices + 1 + self.host_slots
+    return _THREADS_PER_GPU * self.cluster.num_devices + self.host_slots
 
   @property
   def links(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -25,6 +25,9 @@ namespace gdp {
 namespace {
 
 constexpr size_t kHostAlignment = 64;
+// Most emulated memory that the allocator takes in one piece. It uses 8 real
+// bytes for every 256 bytes that it manages, so this is 1 GiB of real memory.
+constexpr int64_t kMostInOnePiece = int64_t{32} << 30;
 
 // --- Memory.
 
@@ -329,9 +332,11 @@ void RegisterPlatform(SE_PlatformRegistrationParams* params) {
   platform->type = "GPU";
   platform->supports_unified_memory = 0;
   platform->use_bfc_allocator = 1;
-  // The allocator uses 8 real bytes for every 256 bytes that it manages. So it
-  // should only manage the memory that is needed.
-  platform->force_memory_growth = 1;
+  // On a card, TensorFlow takes all memory in one piece, unless a program says
+  // otherwise. Memory that grows has pieces of 2, 4, 8, ... MiB, and no tensor
+  // lies across two of them.
+  platform->force_memory_growth =
+      TheMachine().total_memory_bytes() > kMostInOnePiece;
   SP_PlatformFns* functions = params->platform_fns;
   functions->get_device_count = CountDevices;
   functions->create_device = CreateDevice;

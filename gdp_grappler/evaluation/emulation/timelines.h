@@ -19,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -176,6 +177,10 @@ class Machine {
   int64_t num_gpus() const { return memory_bytes_.size(); }
   int64_t host() const { return num_gpus(); }
   int64_t memory_bytes(int64_t gpu) const { return memory_bytes_[gpu]; }
+  int64_t total_memory_bytes() const {
+    return std::accumulate(memory_bytes_.begin(), memory_bytes_.end(),
+                           int64_t{0});
+  }
 
   Cost CostOf(int64_t op, int64_t device) {
     std::lock_guard<std::mutex> lock(mutex_);

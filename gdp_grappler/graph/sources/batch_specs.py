@@ -18,28 +18,50 @@ def of(data: Any, batch_size: int, tell: Callable[[str],
   """Returns what `train_step` gets, with specs in place of tensors.
 
   This is x, (x,), (x, y) or (x, y, weights). Like `fit`, `of` puts x alone in a
-  tuple only if x is a list.
+  tuple only if x is a list or a tuple, and leaves batches of a data set as they
+  are.
 
   Args:
     data: One batch as `fit` takes it: arrays, tensors or specs, or a
-      `tf.data.Dataset` of such batches. Data that is not a tuple is x alone.
+      `tf.data.Dataset` of such batches. Data that is not a tuple is x alone, as
+      is (x,). In place of y and of weights, None means that there are none.
     batch_size: Size of unknown first dimensions.
     tell: Function that is called with a line if the data is not dense.
 
   Raises:
     InvalidGraphError: the data is empty, or contains other objects.
   """
-  if isinstance(data, tf.data.Dataset):
-    data = data.element_spec
-  batch = data if isinstance(data, tuple) else (data,)
+  element = (data.element_spec
+             if isinstance(data, tf.data.Dataset) else _packed(data))
+  return _of_element(element, batch_size, tell)
+
+
+def _packed(data: Any) -> Any:
+  """Returns an element of the data set that `fit` makes of its arguments."""
+  given = data if isinstance(data, tuple) else (data,)
+  _check_size(given)
+  x, y, weights = (*given, None, None)[:3]
+  if y is not None:
+    return (x, y) if weights is None else (x, y, weights)
+  return (x,) if isinstance(x, (list, tuple)) else x
+
+
+def _check_size(batch: tuple[Any, ...]) -> None:
   if not 0 < len(batch) <= 3:
     raise errors.InvalidGraphError(
         f'data is a tuple of {len(batch)} elements. Give one batch as fit '
         'takes it: x, (x, y) or (x, y, weights).')
+
+
+def _of_element(element: Any, batch_size: int, tell: Callable[[str],
+                                                              None]) -> Any:
+  """Returns specs for one element of the data set that `fit` makes."""
+  batch = element if isinstance(element, tuple) else (element,)
+  _check_size(batch)
   if not all(map(training_step.is_dense, tf.nest.flatten(batch))):
     tell(f'data: {training_step.AS_DENSE}')
   specs = tuple(_specs(part, batch_size) for part in batch)
-  return specs if isinstance(data, (list, tuple)) else specs[0]
+  return specs if isinstance(element, tuple) else specs[0]
 
 
 def features(batch: Any) -> Any:
@@ -62,7 +84,7 @@ def of_fitted(model: Any, batch_size: int,
   if training_step.knows_inputs(model):
     return None
   found = _element_spec(model)
-  return None if found is None else of(found, batch_size, tell)
+  return None if found is None else _of_element(found, batch_size, tell)
 
 
 def labels_of_fitted(model: Any, batch_size: int) -> tuple[Any, ...] | None:

@@ -236,6 +236,20 @@ def test_measured_workspace_wins():
                                 [[0, 0, 0], [0, 800, 800]])
 
 
+@pytest.mark.parametrize('measured,expected', [(1000, 520), (7, 7)])
+def test_measured_scratch_of_a_convolution_does_not_count(measured, expected):
+  """TensorFlow takes an algorithm without scratch if memory is short."""
+  graph = graphs.make_graph([(0, 2, 400), (1, 2, 120)],
+                            op_types=['Relu', 'Relu', 'Conv2D'])
+  profile = profiles.of_graph(
+      graph, [1.] * 3, workspace_bytes=[1000, 1000, measured], devices=tuple(
+          (d.name, d.type) for d in _CLUSTER.devices[:2]))
+  costs = profiled_costs.ProfiledCostModel(profile)
+  np.testing.assert_array_equal(
+      costs.workspace_bytes(graph, _CLUSTER)[:, :2],
+      [[1000, 1000], [1000, 1000], [measured, expected]])
+
+
 def test_an_op_that_did_not_run_needs_workspace_in_another_graph():
   """Its workspace of 0 bytes was once taken for a measured one."""
   graph = graphs.make_graph([(0, 1, 400)], op_types=['Relu', 'TopKV2'])

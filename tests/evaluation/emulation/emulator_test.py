@@ -26,6 +26,7 @@ pytestmark = pytest.mark.e2e
 
 CPU, A, B, C = range(4)  # Devices; the last one's memory is small.
 SMALL_BYTES = 8 << 20
+MEMORY_BYTES = 1 << 30  # Of A and B.
 LATENCY_S, BYTES_PER_S = 1., 100.
 EXACT = {'rtol': 0, 'atol': 1e-6}
 
@@ -42,7 +43,8 @@ class FlopsAreSeconds(clusters.FixedCosts):
 
 def make_cluster() -> cluster_lib.Cluster:
   cluster = clusters.make_cluster(3, latency_s=LATENCY_S,
-                                  bandwidth_bytes_per_s=BYTES_PER_S)
+                                  bandwidth_bytes_per_s=BYTES_PER_S,
+                                  memory_bytes=MEMORY_BYTES)
   small = dataclasses.replace(cluster.devices[C], memory_bytes=SMALL_BYTES)
   return dataclasses.replace(cluster, devices=(*cluster.devices[:C], small))
 
@@ -76,6 +78,14 @@ def test_dispatch_runs_ahead_of_the_device(emulator):
   graph = graphs.chain(20, flops=[10] * 20)
   line = emulator.timeline(graph, on([A] * 20))
   assert line.op_enqueued_s.max() < line.op_end_s[0]
+
+
+def test_ops_without_inputs_start_in_the_order_of_the_graph(emulator):
+  """Without an order, TensorFlow starts 40 of them by their addresses."""
+  graph = graphs.make_graph(num_ops=40, flops=1)
+  line = emulator.timeline(graph, on([A, B] * 20))
+  for starts_s in (line.op_start_s[::2], line.op_start_s[1::2]):
+    np.testing.assert_allclose(starts_s, np.arange(20), rtol=0, atol=.01)
 
 
 def test_copy_takes_latency_and_bytes(emulator):
@@ -225,6 +235,19 @@ def test_memory_is_what_is_alive_at_a_time(emulator):
   assert found.valid
   assert 3 << 20 <= found.peak_bytes[A] < 3.1 * (1 << 20)
   assert found.peak_bytes[CPU] == found.peak_bytes[B] == 0
+
+
+def test_memory_is_one_piece_as_on_a_card(emulator):
+  """A piece of 2 MiB for the first tensor once left too little for the next."""
+  graph = graphs.make_graph([(0, 1, 1 << 19), (1, 2, SMALL_BYTES * 7 // 8)],
+                            flops=1e-3)
+  assert emulator.evaluate(graph, on([C] * 3)).valid
+
+
+def test_all_memory_can_be_used(emulator):
+  """TensorFlow once kept 255 MiB of it for libraries."""
+  graph = graphs.chain(2, MEMORY_BYTES * 15 // 16, flops=1e-3)
+  assert emulator.evaluate(graph, on([A, A])).valid
 
 
 def test_too_little_memory_is_a_violation(emulator):

@@ -19,7 +19,15 @@ def test_arrays_tensors_and_specs_are_alike():
   for data in ((np.zeros((2, 3)), np.zeros(2, np.int64)), (tf.zeros(
       (2, 3)), tf.zeros((2,), tf.int64)), (x, y)):
     assert batch_specs.of(data, 32) == (x, y)
-  assert batch_specs.of((x,), 32) == (x,)
+
+
+def test_a_tuple_is_the_arguments_of_fit():
+  """Once (x,) stayed a tuple, and None had no shape."""
+  x = tf.TensorSpec((2, 3), tf.float32)
+  for data in ((x,), (x, None), (x, None, None)):
+    assert batch_specs.of(data, 32) == x
+  assert batch_specs.of((x, x, None), 32) == (x, x)
+  assert batch_specs.of(([x],), 32) == ((x,),)
 
 
 @pytest.mark.parametrize('library', [keras, tf_keras])
