@@ -7,13 +7,12 @@ decisions happen to be good. The real steps of such placements are longer on
 average. So a search should minimize the average step.
 
 The robust evaluator therefore simulates a placement again with random errors:
-in the seconds of ops, in their dispatch, in the bytes of transfers, in the
-times of the event manager, and on CPUs in the order of ops without inputs. All
-placements of a graph get the same errors. (On emulated GPUs most of the
-variation comes from the order in which two threads dispatch.) Errors are drawn
-in pairs with opposite signs (antithetic variates). So the mean of a pair leaves
-the length of a chain of ops as it is, and a pair says more than several
-independent draws.
+in the seconds of ops, in their dispatch, in the bytes of transfers, and in the
+times of the event manager. All placements of a graph get the same errors. (On
+emulated GPUs most of the variation comes from the order in which two threads
+dispatch.) Errors are drawn in pairs with opposite signs (antithetic variates).
+So the mean of a pair leaves the length of a chain of ops as it is, and a pair
+says more than several independent draws.
 
 The price is the simulated step times the *luck* of the placement:
 
@@ -69,9 +68,7 @@ class RobustConfig:
     wire_jitter: Standard deviation of a tensor's bytes in a transfer, as a
       share.
     dispatch_jitter: Standard deviation of the seconds in which a thread
-      dispatches an op or a copy to an asynchronous device, as a share. Unless
-      it is 0, ops without inputs start in a random order on clusters of CPUs.
-      On GPUs they start in the order of the graph (`graph/start_order.h`).
+      dispatches an op or a copy to an asynchronous device, as a share.
     poll_jitter: Standard deviation of the delay with which the event manager
       finds the end of a copy at a later look, as a share. The delay varies
       because the event manager looks at fixed times.
@@ -262,15 +259,12 @@ class _Draws:
     layout, self._threads = simulator.layout(graph), simulator.threads
     self._steps: list[native_simulator.PreparedGraph] = []
     first = config.pairs if closely else 0
-    shuffles = config.dispatch_jitter > 0 and not any(
-        device.asynchronous for device in simulator.cluster.devices)
     for pair in range(first,
                       first + config.close_pairs if closely else config.pairs):
       rng = np.random.default_rng((config.seed, pair))
       ops = _deviations(graph.num_ops, config.op_jitter, rng)
       wires = _deviations(len(graph.tensor_bytes), config.wire_jitter, rng)
       dispatch = _deviations(graph.num_ops, config.dispatch_jitter, rng)
-      ranks = rng.random(graph.num_ops) * shuffles
       polls = _deviations(graph.num_ops, config.poll_jitter, rng)
       self._steps += [
           native_simulator.PreparedGraph(
@@ -279,8 +273,7 @@ class _Draws:
                   tensor_bytes=np.rint(layout.tensor_bytes *
                                        (1 + sign * wires)),
                   dispatch_factors=1 + sign * dispatch,
-                  poll_factors=1 + sign * polls, root_ranks=sign * ranks))
-          for sign in (1, -1)
+                  poll_factors=1 + sign * polls)) for sign in (1, -1)
       ]
     singles = one_device.of_each_kind(
         simulator.cluster, constraints.allowed_devices(graph,

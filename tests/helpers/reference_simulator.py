@@ -35,8 +35,8 @@ class ReferenceSimulator:
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                seconds: np.ndarray, devices, aliases=(), priorities=None,
                workspace: np.ndarray | None = None, buses=None, contention=None,
-               dispatch_factors=None, root_ranks=None, launches=None,
-               poll_factors=None, host_work=None, card_shares=None):
+               dispatch_factors=None, launches=None, poll_factors=None,
+               host_work=None, card_shares=None):
     """Runs the simulation.
 
     Args:
@@ -51,7 +51,6 @@ class ReferenceSimulator:
       contention: [D], `Contention.shares`, or None for 0.
       dispatch_factors: [N], factor of the time in which a thread dispatches an
         op and sends its outputs; None for 1.
-      root_ranks: [N], order of the ops without inputs; None for topological.
       launches: [N], kernels of an op in a step; None for one in each run.
       host_work: [N], further work of the host, in dispatches; None for 0.
       card_shares: [N, D], share of its card that an op can use; None for all.
@@ -68,7 +67,6 @@ class ReferenceSimulator:
     self.runs = np.maximum(graph.executions, 1)
     zeros = np.zeros(graph.num_ops)
     self.dispatch_factors = reference_cards.either(dispatch_factors, zeros + 1)
-    self.root_ranks = reference_cards.either(root_ranks, zeros)
     self.launches = reference_cards.either(launches, self.runs)
     self.host_work = reference_cards.either(host_work, zeros)
     self.card_shares = reference_cards.either(card_shares,
@@ -103,7 +101,6 @@ class ReferenceSimulator:
       ]
       if chained:
         self.ready |= dict.fromkeys(roots, now)
-        roots.sort(key=lambda op: self.root_ranks[op])
         self.chains.append(reference_threads.Chain(device, roots, now))
         self.root_chains[device] = self.chains[-1]
         self.roots[device] = list(roots)

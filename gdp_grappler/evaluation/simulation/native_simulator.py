@@ -41,8 +41,6 @@ class SimulatorLayout:
       and to issue the op's transfers; None means 1.
     poll_factors: float64 [N], factors of `poll_s` for the op's transfers; None
       means 1.
-    root_ranks: float64 [N], sort keys. Ops without inputs are dispatched in
-      ascending order. None means the topological order.
     card_shares: float64 [N, D], share of its card that each op can use; None if
       no card is cut into several devices.
   """
@@ -61,7 +59,6 @@ class SimulatorLayout:
   host_work: np.ndarray | None = None
   dispatch_factors: np.ndarray | None = None
   poll_factors: np.ndarray | None = None
-  root_ranks: np.ndarray | None = None
   card_shares: np.ndarray | None = None
 
   def edges(self) -> tuple[np.ndarray, np.ndarray]:
@@ -231,7 +228,7 @@ def _native_graph(layout: SimulatorLayout, edges: np.ndarray,
       order=None if len(layout.control_edges) else i32(graph.topological_order),
       runs=f64(np.maximum(graph.executions, 1)), launches=f64(layout.launches),
       host_work=layout.host_work, dispatch_factors=layout.dispatch_factors,
-      poll_factors=layout.poll_factors, root_ranks=layout.root_ranks,
+      poll_factors=layout.poll_factors,
       on_host=native.u8(op_details.leave_gpus(graph)))
 
 

@@ -152,7 +152,6 @@ struct GdpGraph {
   const double* host_work;         // [N], or null: none
   const double* dispatch_factors;  // [N], or null: all are 1
   const double* poll_factors;      // [N], or null: all are 1
-  const double* root_ranks;        // [N], or null: topological
   const uint8_t* on_host;          // [N], work on the host of their device
 };
 
@@ -280,13 +279,6 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
               graph->tensor_ops, graph->tensor_bytes);
   for (int32_t i = 0; i < n; ++i) {
     if (s->waiting[s->order[i]] == 0) s->roots.push_back(i);
-  }
-  if (graph->root_ranks) {
-    std::stable_sort(s->roots.begin(), s->roots.end(),
-                     [&](int32_t first, int32_t then) {
-                       return graph->root_ranks[s->order[first]] <
-                              graph->root_ranks[s->order[then]];
-                     });
   }
   return s.release();
 } catch (const std::bad_alloc&) {

@@ -182,21 +182,19 @@ def test_agrees_exactly_where_dispatch_differs(block):
     launches = rng.integers(1, 4, graph.num_ops) * np.maximum(
         graph.executions, 1)
     work = rng.choice([0., .3, 2.], graph.num_ops)
-    ranks = rng.integers(0, 4, graph.num_ops).astype(float)
     costs = clusters.FixedCosts(seconds, workspace)
     layout = dataclasses.replace(
         simulator.Simulator(cluster,
                             costs).layout(graph), dispatch_factors=factors,
-        poll_factors=polls, root_ranks=ranks, launches=launches, host_work=work)
+        poll_factors=polls, launches=launches, host_work=work)
     found, _ = native_simulator.PreparedGraph(layout).run(
         placements, None if priorities is None else priorities.astype(float), 1)
     expected = [
         reference_simulator.ReferenceSimulator(
             graph, cluster, seconds, devices, op_kinds.ALIASES,
             None if priorities is None else priorities[k], workspace,
-            dispatch_factors=factors, poll_factors=polls, root_ranks=ranks,
-            launches=launches, host_work=work).step_time
-        for k, devices in enumerate(placements)
+            dispatch_factors=factors, poll_factors=polls, launches=launches,
+            host_work=work).step_time for k, devices in enumerate(placements)
     ]
     assert found.tolist() == expected, seed
 
