@@ -20,6 +20,7 @@ from gdp_grappler.evaluation import bounds
 from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import quick_schedule
 from gdp_grappler.placers import registry
 from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.policy import move_policy
@@ -40,8 +41,8 @@ POLICY = 'policy'
 MOVES = 'gdp_policy'
 REFINED = 'refined'
 # The anchors: placers whose placements are starts of the search. Each anchor
-# has the best start of some graph. Other starts are single devices, sometimes a
-# quick schedule, and blocks of the topological order if time is left.
+# has the best start of some graph. Other starts are single devices, a
+# `quick_schedule`, and blocks of the topological order if time is left.
 ANCHORS = (registry.EXPERT, 'hierarchical', 'structured', 'metis', 'm_sct',
            'm_etf', 'heft')
 # Anchors that propose few placements. They run before `gdp_policy`.
@@ -58,15 +59,6 @@ _LIKE_MOVES = 'm_sct', 'm_etf', 'heft'
 # graph. In tight memory its placements are often better starts. It does not run
 # if the number of prices ends the search, because this anchor obeys the clock.
 _IN_TIGHT_MEMORY = 'm_etf'
-# A placer of one quick schedule, for graphs of which the anchors found no good
-# placement. In a short time METIS may be the only anchor that ends, and its
-# placement of a wide graph may be no better than one device.
-_QUICK_SCHEDULER = 'm_etf_published'
-# A placement is good if its step is at most this share of that on one device.
-_GOOD = .8
-# Seconds of the quick scheduler per op and device. It has no deadline of its
-# own, so it runs only if the whole search may take that long.
-_SCHEDULED_OP_S = 1e-6
 # Further anchors that do not run after `gdp_policy` if there is a coarse graph.
 # The search of the coarse graph finds placements as good as theirs.
 _LIKE_COARSE = ('metis',)
@@ -142,6 +134,8 @@ class DefaultPlacer:
         one_device.of_each_kind(problem.cluster, problem.allowed,
                                 problem.op_seconds), ONE_DEVICE, deadline.clock)
     alone_s = float(priced.prices.valid_seconds.min())
+    is_scheduled = not self._anchors or quick_schedule.add(
+        problem, priced, quick_schedule.SMALL)
     # Blocks are priced after the anchors, which are more likely to be fast.
     blocks = annealing_placer.blocks(problem, rng)
     bound_s = bounds.lower_bound(problem.graph, problem.cluster,
@@ -154,7 +148,8 @@ class DefaultPlacer:
         problem, search_time.coarse_s(problem, worth_s, deadline))
     self._ask(problem, priced, bound_s, deadline, coarse is not None, moves,
               math.isinf(alone_s) and not problem.ends_by_count)
-    self._add_schedule(problem, priced, alone_s)
+    if not is_scheduled and quick_schedule.is_wanted(priced, alone_s, bound_s):
+      quick_schedule.add(problem, priced, 1.)
     if _has_time(deadline, each_s * len(blocks)) or not priced.fits:
       each_s = _add_timed(priced, blocks, annealing_placer.BLOCKS,
                           deadline.clock)
@@ -167,27 +162,6 @@ class DefaultPlacer:
     self._winner = next(iter(best))
     return (*(placement_lib.from_groups(problem.graph, row, problem.cluster)
               for row in best.values()), *in_order)
-
-  def _add_schedule(self, problem: placer_lib.Problem,
-                    priced: priced_placements.PricedPlacements,
-                    alone_s: float) -> None:
-    """Adds a quick schedule if no placement is good so far.
-
-    Args:
-      problem: The problem to place.
-      priced: Placements; gets the schedule.
-      alone_s: Step of the best single device; infinite if none has room.
-    """
-    seconds = (_SCHEDULED_OP_S * problem.graph.num_ops
-               * problem.cluster.num_devices)
-    if (not self._anchors or not problem.evaluator.simulated or
-        seconds > search_time.budget_s(problem) or
-        (priced.fits and priced.prices.valid_seconds.min() <= _GOOD * alone_s)):
-      return
-    progress_lib.doing('making a schedule')
-    schedule = registry.create(_QUICK_SCHEDULER).place(problem)
-    priced.add([schedule.devices[problem.graph.first_ops]], _QUICK_SCHEDULER,
-               None)
 
   def _search(self, problem: placer_lib.Problem,
               priced: priced_placements.PricedPlacements,

@@ -164,6 +164,20 @@ class PricedPlacements:
           fresh, self._evaluator.price_groups(self._graph, devices, ceiling_s))
     return self.prices[np.array([self._rows[key] for key in keys], int)]
 
+  def add_if_best(self, row: np.ndarray, source: str) -> None:
+    """Adds a placement, int [G], if it is better than all so far.
+
+    So a poor placement takes no part in `best_of_each` and `varied_sources`.
+
+    Args:
+      row: int [G], the placement. At least one placement was added before.
+      source: Name of the placer that proposes it.
+    """
+    row = np.asarray(row, np.int32)
+    prices = self._evaluator.price_groups(self._graph, row[None])
+    if prices.keys()[0] < min(self.prices.keys()):
+      self._append({self._keys(row[None])[0]: (row, source)}, prices)
+
   def add_priced(self, others: PricedPlacements, source: str) -> None:
     """Adds priced placements of another object, with their prices.
 

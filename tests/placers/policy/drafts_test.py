@@ -6,6 +6,7 @@ import pytest
 
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import presets
 from gdp_grappler.placers.list_scheduling import proposals
 from gdp_grappler.placers.policy import drafts
 from gdp_grappler.placers.policy import move_policy
@@ -93,6 +94,41 @@ def test_some_drafts_of_each_source_are_there_whatever_their_estimates():
   assert len(few) == len(_drawn(problem, drafts=0, drafts_of_each=0)) + 8
   fastest = _with_sources(problem, drafts=8, drafts_of_each=0)
   assert few != fastest and len(few) == len(fastest)
+
+
+def _cholesky(tiles):
+  """The graph of a Cholesky factorization by tiles, and seconds per op."""
+  last, edges, seconds = {}, [], []
+
+  def add(length_s, tile, *others):
+    edges.extend((last[read], len(seconds), 10**5) for read in (tile, *others)
+                 if read in last)
+    last[tile] = len(seconds)
+    seconds.append(length_s)
+
+  for k in range(tiles):
+    add(1e-4, (k, k))
+    for i in range(k + 1, tiles):
+      add(1.5e-4, (i, k), (k, k))
+    for i in range(k + 1, tiles):
+      add(1.5e-4, (i, i), (i, k))
+      for j in range(k + 1, i):
+        add(2e-4, (i, j), (i, k), (j, k))
+  return graphs.make_graph(edges), seconds
+
+
+def test_few_schedules_are_enough_for_a_wide_graph():
+  """In a short time, schedules of a larger graph once took 10 % longer."""
+  graph, seconds = _cholesky(12)
+  problem = problems.make(graph, presets.preset('4xP100'),
+                          [[9 * each, *[each] * 4] for each in seconds])
+  fastest = [
+      problem.evaluator.price_groups(
+          graph, _drawn(problem, maps=0, cuts=0,
+                        schedules=schedules)).valid_seconds.min()
+      for schedules in (4, 24)
+  ]
+  assert fastest[0] < 1.01 * fastest[1]
 
 
 def test_a_large_graph_gets_few_schedules(monkeypatch):

@@ -134,3 +134,14 @@ def test_what_others_have_priced_is_taken_without_a_price():
   assert seen.prices.seconds.tolist() == [2, 4, 2]
   seen.add_priced(others, 'theirs')
   assert len(seen.prices) == 3
+
+
+def test_only_what_is_better_than_all_is_added_if_best():
+  seen, _ = _found()
+  seen.add([np.array([1, 1]), np.array([2, 2])], 'one')  # Both overflow.
+  seen.add_if_best(np.array([1, 2]), 'two')  # It fits, in 2 s.
+  assert seen.sources == ('one', 'one', 'two') and seen.fits
+  seen.add_if_best(np.array([0, 2]), 'three')  # 9 s.
+  seen.add_if_best(np.array([1, 2]), 'four')
+  assert seen.sources == ('one', 'one', 'two')
+  assert seen.contains(np.array([1, 2])) and not seen.contains(np.array([0, 2]))
