@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 
@@ -85,7 +86,7 @@ class StartFinder {
   std::unordered_map<absl::string_view, const NodeDef*> arguments_;
 };
 
-// A prefix that no name of the graph has.
+// A prefix that no name of the graph has; start_order.py knows it.
 std::string NewPrefix(const GraphDef& graph) {
   std::string result = "gdp_start_order/";
   for (bool taken = true; taken;) {
@@ -110,6 +111,8 @@ std::vector<int> AddLevel(const std::vector<int>& nodes,
       trigger->set_name(absl::StrCat(prefix, result.back()));
       trigger->set_op(kTrigger);
       trigger->set_device(device);
+      // Otherwise XLA could compile unrelated followers of a trigger together.
+      (*trigger->mutable_attr())["_XlaCompile"].set_b(false);
     }
     graph->mutable_node(nodes[i])->add_input(
         absl::StrCat("^", graph->node(result.back()).name()));

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import re
 
 from tensorflow.core.framework import graph_pb2
 
 from gdp_grappler import errors
 from gdp_grappler import native
+from gdp_grappler.graph import name_parts
+
+# Names of the nodes that are added.
+_ADDED = re.compile('_*gdp_start_order/')
 
 
 def fix(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
@@ -34,6 +39,27 @@ def fix(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
     return graph_pb2.GraphDef.FromString(ctypes.string_at(address, size.value))
   finally:
     lib.gdp_delete_graph(address)
+
+
+def drop(graph_def: graph_pb2.GraphDef) -> None:
+  """Removes the nodes and control edges that `fix` added to a graph.
+
+  They belong to its placement, and would be in the way of another one.
+
+  Args:
+    graph_def: A graph, which is changed.
+  """
+  added = {node.name for node in graph_def.node if _ADDED.match(node.name)}
+  if not added:
+    return
+  kept = [node for node in graph_def.node if node.name not in added]
+  for node in kept:
+    inputs = [i for i in node.input if name_parts.node_of(i) not in added]
+    del node.input[:]
+    node.input.extend(inputs)
+  copied = graph_pb2.GraphDef(node=kept)
+  del graph_def.node[:]
+  graph_def.node.extend(copied.node)
 
 
 @functools.cache

@@ -91,6 +91,20 @@ def test_other_ops_stay_as_they_were(nodes):
   assert _fixed(*nodes) == graph_defs.graph_def(*nodes)
 
 
+def test_the_order_is_dropped_for_another_placement():
+  nodes = [_node(f'op{i}') for i in range(9)]
+  nodes.append(_node('last', 'Identity', 'op0', '^op1'))
+  graph = _fixed(*nodes)
+  start_order.drop(graph)
+  assert graph == graph_defs.graph_def(*nodes)
+
+
+def test_triggers_stay_out_of_clusters_of_xla():
+  graph = _fixed(*(_node(f'op{i}') for i in range(9)))
+  for node in graph.node[9:]:
+    assert '_XlaCompile' in node.attr and not node.attr['_XlaCompile'].b
+
+
 def test_a_graph_can_be_fixed_twice():
   once = _fixed(*(_node(f'op{i}') for i in range(9)))
   assert start_order.fix(once) == once

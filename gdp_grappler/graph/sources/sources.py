@@ -27,6 +27,7 @@ from gdp_grappler import errors
 from gdp_grappler import spelling
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph import start_order
 from gdp_grappler.graph.costed import cost_graph
 from gdp_grappler.graph.costed import graph_json
 from gdp_grappler.graph.legality import asked
@@ -181,6 +182,7 @@ def of_meta_graph(message: meta_graph_pb2.MetaGraphDef, path: str,
   """
   graph_def = message.graph_def
   graph_files.check_nodes(graph_def, path)
+  start_order.drop(graph_def)
   result = source_graph.SourceGraph(
       label, graph_def, pruning.feeds(graph_def),
       pruning.declared_fetches(message) or pruning.fetches(graph_def))
