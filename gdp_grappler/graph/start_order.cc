@@ -94,7 +94,7 @@ std::string NewPrefix(const GraphDef& graph) {
     for (const NodeDef& node : graph.node()) {
       taken = taken || absl::StartsWith(node.name(), result);
     }
-    if (taken) result.insert(0, "_");
+    if (taken) result.insert(result.size() - 1, "_");
   }
   return result;
 }

@@ -12,8 +12,9 @@ from gdp_grappler import errors
 from gdp_grappler import native
 from gdp_grappler.graph import name_parts
 
-# Names of the nodes that are added.
-_ADDED = re.compile('_*gdp_start_order/')
+# Type and names of the nodes that are added.
+_TRIGGER = 'ControlTrigger'
+_ADDED = re.compile('gdp_start_order_*/')
 
 
 def fix(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
@@ -49,7 +50,10 @@ def drop(graph_def: graph_pb2.GraphDef) -> None:
   Args:
     graph_def: A graph, which is changed.
   """
-  added = {node.name for node in graph_def.node if _ADDED.match(node.name)}
+  added = {
+      node.name for node in graph_def.node
+      if node.op == _TRIGGER and _ADDED.match(node.name)
+  }
   if not added:
     return
   kept = [node for node in graph_def.node if node.name not in added]

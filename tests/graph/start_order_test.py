@@ -94,6 +94,7 @@ def test_other_ops_stay_as_they_were(nodes):
 def test_the_order_is_dropped_for_another_placement():
   nodes = [_node(f'op{i}') for i in range(9)]
   nodes.append(_node('last', 'Identity', 'op0', '^op1'))
+  nodes.append(_node('gdp_start_order/own', 'Identity', 'op2'))
   graph = _fixed(*nodes)
   start_order.drop(graph)
   assert graph == graph_defs.graph_def(*nodes)

@@ -12,7 +12,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import validation
 
 # With more threads, emulated steps stay the same.
-_THREADS_PER_GPU = 6
+_THREADS_PER_DEVICE = 6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Machine:
     thread until they have run. Each running op of the host blocks one thread,
     too.
     """
-    return _THREADS_PER_GPU * self.cluster.num_devices + self.host_slots
+    return _THREADS_PER_DEVICE * self.cluster.num_devices + self.host_slots
 
   @property
   def links(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
