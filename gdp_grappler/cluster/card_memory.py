@@ -8,10 +8,10 @@ the rest: "Created device ... GPU:0 with 13757 MB memory", where MB means MiB.
 from __future__ import annotations
 
 # Share of the allocatable memory that plans leave free, because TensorFlow's
-# allocator loses memory to gaps between tensors, too small for a large tensor,
-# and because convolutions are faster with scratch, which the simulator does not
-# count. Emulated steps that fill a card need less (docs/too_big.md), but
-# emulated GPUs have no libraries, which need memory, too.
+# allocator loses memory to gaps between tensors (a large tensor does not fit
+# into a small gap), and because convolutions are faster with scratch memory,
+# which the simulator does not count. Emulated steps that fill a card need less
+# (docs/too_big.md), but libraries such as cuDNN take no memory there.
 MARGIN = .12
 
 # The reserve by the major number of the compute capability. It is

@@ -86,7 +86,8 @@ class StartFinder {
   std::unordered_map<absl::string_view, const NodeDef*> arguments_;
 };
 
-// A prefix that no name of the graph has; start_order.py knows it.
+// A prefix for the names of triggers that no name of the graph has. `drop` in
+// start_order.py finds triggers by this prefix.
 std::string NewPrefix(const GraphDef& graph) {
   std::string result = "gdp_start_order/";
   for (bool taken = true; taken;) {

@@ -83,7 +83,7 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
                       cluster: cluster_lib.Cluster) -> np.ndarray:
     """int64 [N, D], measured for known ops, else the roofline's.
 
-    What was measured of a convolution on a GPU has the scratch of cuDNN, which
+    The measured memory of a convolution on a GPU includes cuDNN's scratch, which
     TensorFlow can do without. So the roofline's number is an upper limit.
     """
     result = np.array(self.base.workspace_bytes(graph, cluster))

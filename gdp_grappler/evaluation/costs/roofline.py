@@ -122,7 +122,7 @@ class Roofline(cost_model.CostModel):
       gradient. TensorFlow transposes each filter for cuDNN, computes the
       gradient of an input in a copy, and copies an input that has more padding
       on one side (tensorflow/core/kernels/conv_ops_impl.h and conv_grad_*).
-      The scratch of cuDNN's algorithms does not count: if it cannot be
+      Scratch of cuDNN's algorithms does not count: if scratch cannot be
       allocated, TensorFlow takes the fastest algorithm without scratch
       (`AllocateScratchOrFallback` in conv_ops_gpu.h).
       On CPUs Eigen unfolds block by block in caches: `gdp profile` finds no
