@@ -83,8 +83,8 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
                       cluster: cluster_lib.Cluster) -> np.ndarray:
     """int64 [N, D], measured for known ops, else the roofline's.
 
-    The measured memory of a convolution on a GPU includes cuDNN's scratch, which
-    TensorFlow can do without. So the roofline's number is an upper limit.
+    The measured memory of a convolution on a GPU includes cuDNN's scratch.
+    TensorFlow can do without scratch, so the roofline's number is an upper limit.
     """
     result = np.array(self.base.workspace_bytes(graph, cluster))
     rows = self._rows(graph)
