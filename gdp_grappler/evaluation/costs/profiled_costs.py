@@ -84,7 +84,7 @@ class ProfiledCostModel(roofline_lib.OverRoofline):
     """int64 [N, D], measured for known ops, else the roofline's.
 
     The measured memory of a convolution on a GPU includes cuDNN's scratch.
-    TensorFlow can do without scratch, so the roofline's number is an upper limit.
+    TensorFlow can do without scratch, so the roofline's number is the limit.
     """
     result = np.array(self.base.workspace_bytes(graph, cluster))
     rows = self._rows(graph)
