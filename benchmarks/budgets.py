@@ -20,20 +20,18 @@ placer's step to its step with less time.
 from __future__ import annotations
 
 import dataclasses
-import math
 import sys
 from typing import Any, Sequence
 
 import numpy as np
 
+from benchmarks import levers
 from benchmarks import tables
 from gdp_grappler import progress
 from gdp_grappler.evaluation import robust_evaluator
-from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
-from gdp_grappler.placers.search.edges import edge_selection
 from gdp_grappler.problems import reading
 from placer_model.benchmark import clocks
 
@@ -71,13 +69,10 @@ def _placed(problem: placer_lib.Problem,
   found = best_of.proposals_of(placer, problem)
   taken_s = problem.clock() - begin_s
   assert problem.simulator is not None
-  choice = edge_selection.best(problem, found, problem.simulator,
-                               lambda _: control_edges.OrderConfig())
-  evaluated = problem.simulator.evaluate(problem.graph, choice.placement)
-  step_s = evaluated.step_time_s
-  if choice.order is not None:
-    step_s = choice.order.with_edges_s
-  return {'step_s': step_s if evaluated.valid else math.inf, 'taken_s': taken_s}
+  return {
+      'step_s': levers.step_s(problem, problem.simulator, found),
+      'taken_s': taken_s
+  }
 
 
 def _mean(rows: Sequence[_Row], placer: str, budget_s: float) -> float:
@@ -124,15 +119,11 @@ def _numbers(text: str) -> tuple[float, ...]:
   return tuple(sorted(float(word) for word in text.split(',')))
 
 
-def _names(text: str) -> tuple[str, ...]:
-  return tuple(text.split(','))
-
-
 main = tables.program_of_tasks(
     'budgets', __doc__, _TITLE, 'placing',
     lambda task, given: _rows(task, given.placers, given.seconds, given.seeds),
     lambda found, given: _table(found, given.placers, given.seconds),
-    tables.option('--placers', type=_names, default=_PLACERS),
+    tables.option('--placers', type=tables.names, default=_PLACERS),
     tables.option('--seconds', type=_numbers, default=_SECONDS))
 
 if __name__ == '__main__':

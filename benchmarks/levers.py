@@ -125,7 +125,7 @@ def _rows(task: str, names: Sequence[str], seconds: float,
     for name in ('all', *names):
       progress.doing(f'{name}, seed {seed}')
       found = _found(dataclasses.replace(problem, seed=seed), _WAYS[name])
-      row[f'{name}_s'] = _step_s(problem, simulator, found)
+      row[f'{name}_s'] = step_s(problem, simulator, found)
     rows.append(row)
   return rows
 
@@ -156,11 +156,16 @@ def _by_default(config: search_config.SearchConfig) -> Iterator[None]:
     search_config.DEFAULT = stock
 
 
-def _step_s(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
-            placements: Sequence[placement_lib.Placement]) -> float:
+def step_s(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
+           placements: Sequence[placement_lib.Placement]) -> float:
   """Seconds of the best placement, with control edges if they shorten it.
 
   They are infinite if the placement exceeds a memory.
+
+  Args:
+    problem: The problem; its evaluator chooses the best placement.
+    simulator: Simulates steps.
+    placements: At least one placement.
   """
   choice = edge_selection.best(problem, placements, simulator,
                                lambda _: control_edges.OrderConfig())
@@ -202,7 +207,7 @@ def _ratios(rows: Sequence[_Row], name: str) -> list[float]:
 
 
 def _known(text: str) -> tuple[str, ...]:
-  names = tuple(text.split(','))
+  names = tables.names(text)
   if unknown := set(names) - set(_NAMES):
     raise argparse.ArgumentTypeError(
         f'there is no lever "{min(unknown)}". Levers: {", ".join(_NAMES)}')

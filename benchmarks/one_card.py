@@ -42,7 +42,7 @@ MODELS = (*(f'{_KERAS}:{name}' for name in ('cnn', 'mlp', 'transformer',
             for name in ('recommender', 'mixture', 'resnet50', 'nasnet')))
 _ON_CPU = (f'{_OURS}:small_recommender', f'{_OURS}:small_mixture')
 _TITLE = 'One card'
-_HEAD = ('model', 'way', 'step', 'over Keras', 'first step', 'memory', 'chosen')
+HEAD = ('model', 'way', 'step', 'over Keras', 'first step', 'memory', 'chosen')
 FILE = 'one_card.json'
 _NO_CARD = 'needs a GPU, and TensorFlow sees none here'
 # A way that takes longer than its limit is tried again by a later run, unless
@@ -53,10 +53,6 @@ _STEPS_ON_CPU = 3  # Timed steps of a way in a dry run without a GPU.
 # Keys of a row of --json.
 _KEYS = ('model', 'way', 'step_s', 'first_s', 'chosen', 'peak_bytes', 'error')
 _Row = dict[str, Any]
-
-
-def _names(text: str) -> tuple[str, ...]:
-  return tuple(text.split(','))
 
 
 def _table(arguments: argparse.Namespace) -> tables.Table:
@@ -74,7 +70,7 @@ def _table(arguments: argparse.Namespace) -> tables.Table:
   rows = _measured(arguments)
   where = 'one GPU' if any(row.get('peak_bytes') for row in rows) else (
       'a CPU, which shows nothing of a card')
-  return tables.Table(f'Steps on {where}, measured', _HEAD, cells(rows),
+  return tables.Table(f'Steps on {where}, measured', HEAD, cells(rows),
                       [{key: row.get(key) for key in _KEYS} for row in rows])
 
 
@@ -85,7 +81,7 @@ def _measured(arguments: argparse.Namespace) -> list[_Row]:
   deadline = deadlines.within(arguments.time_budget_s)
   arguments.out_dir.mkdir(parents=True, exist_ok=True)
   path = arguments.out_dir / FILE
-  known = read(path)
+  known = here.read(path)
   # All ways of a model run one after the other, so that they are comparable.
   pairs = [(model, way) for model in names for way in arguments.ways]
 
@@ -129,18 +125,6 @@ def keys(names: Sequence[str], ways: Sequence[str]) -> tuple[str, ...]:
     ways: Ways in which the models run.
   """
   return tuple(_key(m, way) for m in names for way in ways)
-
-
-def read(path: pathlib.Path) -> dict[str, _Row]:
-  """Returns the results of former runs; {} if there are none.
-
-  Args:
-    path: File of results.
-  """
-  try:
-    return dict(json.loads(path.read_text()))
-  except (FileNotFoundError, ValueError):
-    return {}
 
 
 def _run(model: str, way: str, has_card: bool, limit_s: float) -> _Row:
@@ -193,16 +177,11 @@ def _cells(row: _Row, stock_s: float | None) -> list[str]:
   ]
 
 
-def head() -> Sequence[str]:
-  """Returns the titles of the columns of `cells`."""
-  return _HEAD
-
-
 main = tables.program(
     'one_card', __doc__, _TITLE, _table,
-    tables.option('--models', type=_names, metavar='MODULE:FUNCTION,...'),
-    tables.option('--ways', type=_names, default=tuple(one_card_ways.WAYS),
-                  metavar='WAY,...',
+    tables.option('--models', type=tables.names, metavar='MODULE:FUNCTION,...'),
+    tables.option('--ways', type=tables.names,
+                  default=tuple(one_card_ways.WAYS), metavar='WAY,...',
                   help=f'of {", ".join(one_card_ways.WAYS)}'),
     tables.option('--out_dir', type=pathlib.Path,
                   default=pathlib.Path('build/one_card')),

@@ -45,7 +45,6 @@ from gdp_grappler.graph import op_graph
 
 RUNS = pathlib.Path(__file__).parents[1] / 'tests' / 'testdata' / 'gpu_runs'
 _MEASURED = 'measured.json'
-_MEASURED_OF_OLD = 'runtime_measured.json'
 # Latency of a copy that is a kernel. With it, a transfer of 64 bytes between
 # idle GPUs takes 32 us, as measured.
 _COPY_LATENCY_S = 2e-6
@@ -92,8 +91,6 @@ def load_runs(folder: pathlib.Path) -> list[Run]:
     GdpError: `measured.json` is missing or has another format.
   """
   path = folder / _MEASURED
-  if not path.exists() and (folder / _MEASURED_OF_OLD).exists():
-    path = folder / _MEASURED_OF_OLD
   try:
     return [
         Run(row['task'],

@@ -64,13 +64,13 @@ def steps(cluster: cluster_lib.Cluster | None = None,
     folder: Folder with NAME.pb.gz or NAME.pb, and with the measured steps in
       `keras_steps.json`.
   """
-  cluster = cluster or presets.preset(f'1x{CARD}')
+  called = step_costs.of_function(cluster or presets.preset(f'1x{CARD}'))
   told = folder / _STEPS
   measured = json.loads(told.read_text())['steps'] if told.exists() else {}
   for path in sorted((*folder.glob('*.pb'), *folder.glob('*.pb.gz'))):
     name = path.name.split('.pb')[0]
     own = measured.get(name, {})
-    yield Step(name, predicted_s(read(path), cluster), own.get('in_a_row_s'),
+    yield Step(name, step_s(read(path), called), own.get('in_a_row_s'),
                own.get('alone_s'))
 
 
@@ -97,10 +97,9 @@ def read(path: pathlib.Path) -> op_graph.OpGraph:
     return read(unzipped)
 
 
-def predicted_s(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> float:
-  """Simulated seconds of a step on the first GPU, called as a function."""
-  called = step_costs.of_function(cluster)
-  allowed = constraints.allowed_devices(graph, called)
-  places = one_device.on_each(called, allowed)[called.accelerators[0]]
-  simulator = simulator_lib.Simulator(called, threads=1)
+def step_s(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> float:
+  """Simulated seconds of a step on the first GPU."""
+  allowed = constraints.allowed_devices(graph, cluster)
+  places = one_device.on_each(cluster, allowed)[cluster.accelerators[0]]
+  simulator = simulator_lib.Simulator(cluster, threads=1)
   return float(simulator.price_groups(graph, places[None]).seconds[0])

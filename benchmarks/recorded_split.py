@@ -16,14 +16,11 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from typing import Any
 
 from benchmarks import keras_models
 from benchmarks import recorded_keras
 from benchmarks import tables
 from gdp_grappler.api import subjects
-from gdp_grappler.cluster import constraints
-from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import presets
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import registry
@@ -82,7 +79,8 @@ def predict(model: str, placer: str, seconds: float) -> Row:
   all_s = op_seconds[:, gpus[0]]
   shares = simulator.cost_model.card_shares(step.graph, cluster,
                                             op_seconds)[:, gpus[0]]
-  whole_s = _whole_s(step.graph)
+  whole_s = recorded_keras.step_s(step.graph,
+                                  step_costs.of_fit(presets.preset(WHOLE)))
   # A model without a gain stays on the whole card.
   cut_s = min(simulator.evaluate(step.graph, placement).step_time_s, whole_s)
   return Row(model, whole_s, cut_s, second_s / all_s.sum(),
@@ -94,15 +92,6 @@ def _graph(model: str) -> op_graph.OpGraph:
     return recorded_keras.read(recorded_keras.FOLDER / f'{model}.pb.gz')
   return subjects.read(getattr(keras_models, model)(), CUT,
                        subjects.Reading()).step.graph
-
-
-def _whole_s(graph: op_graph.OpGraph) -> float:
-  cluster = step_costs.of_fit(presets.preset(WHOLE))
-  allowed = constraints.allowed_devices(graph, cluster)
-  places = one_device.on_each(cluster, allowed)[cluster.accelerators[0]]
-  prices = step_lib.Step(graph,
-                         cluster).simulator().price_groups(graph, places[None])
-  return float(prices.seconds[0])
 
 
 def _find(arguments: argparse.Namespace) -> tables.Table:
@@ -118,11 +107,8 @@ def _find(arguments: argparse.Namespace) -> tables.Table:
   return tables.Table(
       'One H100 cut in two: simulated steps, simulated and measured gain',
       ('model', 'whole', 'cut in two', 'simulated', 'measured', 'on second',
-       'share of card'), cells, [_fields(row) for row in rows])
-
-
-def _fields(row: Row) -> dict[str, Any]:
-  return {**dataclasses.asdict(row), 'gain': row.gain}
+       'share of card'), cells,
+      [{**dataclasses.asdict(row), 'gain': row.gain} for row in rows])
 
 
 main = tables.program(

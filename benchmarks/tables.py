@@ -67,24 +67,6 @@ def parser(name: str, description: str | None) -> argparse.ArgumentParser:
   return result
 
 
-def parser_of_tasks(name: str, description: str | None,
-                    seconds: float | None = None) -> argparse.ArgumentParser:
-  """Returns a `parser` that also takes tasks, --seeds and maybe --seconds.
-
-  Args:
-    name: Name of the program's module in `benchmarks`.
-    description: Text of --help.
-    seconds: Default of --seconds, the time of each search. None means that the
-      program has no such option.
-  """
-  result = parser(name, description)
-  result.add_argument('tasks', nargs='+', metavar='GRAPH@CLUSTER')
-  if seconds is not None:
-    result.add_argument('--seconds', type=float, default=seconds)
-  result.add_argument('--seeds', type=int, default=3)
-  return result
-
-
 def parse(options: argparse.ArgumentParser,
           argv: Sequence[str] | None) -> argparse.Namespace:
   """Returns the arguments, with the program's name and the whole command.
@@ -160,7 +142,17 @@ def program(name: str, description: str | None, title: Title,
     those of `sys.argv`. The function prints the table or the list, and returns
     the exit code (`show`).
   """
-  return _main(lambda: parser(name, description), title, find, options)
+
+  def main(argv: Sequence[str] | None = None) -> int:
+    made = parser(name, description)
+    for add in options:
+      add(made)
+    arguments = parse(made, argv)
+    return show(arguments,
+                title if isinstance(title, str) else title(arguments),
+                lambda: find(arguments))
+
+  return main
 
 
 def program_of_tasks(name: str, description: str | None, title: Title,
@@ -177,7 +169,8 @@ def program_of_tasks(name: str, description: str | None, title: Title,
     rows: Returns the result of a task, from its name and the arguments.
     table: Makes the table from the results of all tasks.
     *options: Further options, made by `option`.
-    seconds: Default of --seconds; see `parser_of_tasks`.
+    seconds: Default of --seconds, the time of each search. None means that the
+      program has no such option.
   """
 
   def find(arguments: argparse.Namespace) -> Table:
@@ -188,24 +181,16 @@ def program_of_tasks(name: str, description: str | None, title: Title,
         progress.of_each(doing, arguments.tasks,
                          lambda task: rows(task, arguments), str), arguments)
 
-  return _main(lambda: parser_of_tasks(name, description, seconds), title, find,
-               options)
+  common = [option('tasks', nargs='+', metavar='GRAPH@CLUSTER')]
+  if seconds is not None:
+    common.append(option('--seconds', type=float, default=seconds))
+  return program(name, description, title, find, *common,
+                 option('--seeds', type=int, default=3), *options)
 
 
-def _main(make: Callable[[], argparse.ArgumentParser], title: Title,
-          find: Callable[[argparse.Namespace],
-                         Table | None], options: Sequence[Option]) -> Main:
-
-  def main(argv: Sequence[str] | None = None) -> int:
-    made = make()
-    for add in options:
-      add(made)
-    arguments = parse(made, argv)
-    return show(arguments,
-                title if isinstance(title, str) else title(arguments),
-                lambda: find(arguments))
-
-  return main
+def names(text: str) -> tuple[str, ...]:
+  """Returns the words of an option that are separated by commas."""
+  return tuple(text.split(','))
 
 
 def milliseconds(seconds: float | None) -> str:

@@ -12,6 +12,7 @@ import os
 from typing import Any, Callable, Sequence
 
 import numpy as np
+import tensorflow as tf
 
 from gdp_grappler import environment
 
@@ -71,6 +72,12 @@ def words(rows: int, length: int, vocabulary: int,
   ids = random.randint(1, vocabulary, (rows, length))
   ids[np.arange(length) >= random.randint(2, length + 1, (rows, 1))] = 0
   return ids, random.randint(0, 3, rows)
+
+
+def loss(y: Any, logits: Any) -> Any:
+  """Returns the mean cross entropy of logits and classes."""
+  return tf.reduce_mean(
+      tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
 
 
 def compiled(model: Any, optimizer: Any = 'adam', **kwargs: Any) -> Any:

@@ -13,6 +13,14 @@ from benchmarks.equality import base
 keras, layers = base.keras, base.layers
 
 
+def _compiled() -> Any:
+  return base.compiled(
+      keras.Sequential(
+          [layers.Input((8,)),
+           layers.Dense(16, 'relu'),
+           layers.Dense(3)]))
+
+
 @base.program(legacy=True)
 def sequential() -> base.Numbers:
   """Dense layers, momentum and a metric."""
@@ -170,13 +178,9 @@ def embeddings() -> base.Numbers:
 @base.program(legacy=True)
 def uneven_batches() -> base.Numbers:
   """A data set with a smaller last batch, and validation after each epoch."""
-  model = keras.Sequential(
-      [layers.Input((8,)),
-       layers.Dense(16, 'relu'),
-       layers.Dense(3)])
   batches = tf.data.Dataset.from_tensor_slices(base.data(45, 8)).batch(16)
   other = tf.data.Dataset.from_tensor_slices(base.data(10, 8, seed=1)).batch(4)
-  return base.fit(base.compiled(model), batches, validation_data=other)
+  return base.fit(_compiled(), batches, validation_data=other)
 
 
 @base.program(legacy=True)
@@ -189,11 +193,7 @@ def generator() -> base.Numbers:
       for begin, end in ((0, 16), (16, 21), (21, 60)):
         yield x[begin:end], y[begin:end]
 
-  model = keras.Sequential(
-      [layers.Input((8,)),
-       layers.Dense(16, 'relu'),
-       layers.Dense(3)])
-  base.compiled(model)
+  model = _compiled()
   history = model.fit(batches(), steps_per_epoch=3, epochs=3, verbose=0)
   return history.history, base.variables(model)
 
@@ -277,15 +277,7 @@ def metrics() -> base.Numbers:
 @base.program(legacy=True)
 def resumed() -> base.Numbers:
   """Saved weights, which another model loads before it trains on."""
-
-  def build() -> Any:
-    model = keras.Sequential(
-        [layers.Input((8,)),
-         layers.Dense(16, 'relu'),
-         layers.Dense(3)])
-    return base.compiled(model)
-
-  first, second = build(), build()
+  first, second = _compiled(), _compiled()
   numbers, _ = base.fit(first, *base.data(40, 8))
   with tempfile.TemporaryDirectory() as folder:
     first.save_weights(f'{folder}/model.weights.h5')

@@ -21,11 +21,6 @@ def _dense(*units: int, inputs: int = 8) -> Any:
   ])
 
 
-def _loss(y: Any, logits: Any) -> Any:
-  return tf.reduce_mean(
-      tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
-
-
 def _repeated(step: Callable[..., Any], *arguments: Any) -> list[Any]:
   """Returns the results of the first steps."""
   return [
@@ -93,7 +88,7 @@ def steps_in_a_loop() -> base.Numbers:
 
     def body(i: Any, losses: Any) -> Any:
       with tf.GradientTape() as tape:
-        loss = _loss(y, tf.matmul(x, weights))
+        loss = base.loss(y, tf.matmul(x, weights))
       slope.assign(.9 * slope + tape.gradient(loss, weights))
       weights.assign_sub(.1 * slope)
       return i + 1, losses.write(i, loss)
@@ -116,7 +111,7 @@ def branches() -> base.Numbers:
   @tf.function
   def step(x: Any) -> Any:
     with tf.GradientTape() as tape:
-      loss = _loss(y, model(x, training=True))
+      loss = base.loss(y, model(x, training=True))
       if count % 2 == 0:
         loss += tf.reduce_sum(model.trainable_variables[0]**2) * .01
     grads = tape.gradient(loss, model.trainable_variables)
@@ -145,7 +140,7 @@ def ragged() -> base.Numbers:
     with tf.GradientTape() as tape:
       found = tf.ragged.map_flat_values(tf.nn.embedding_lookup, table, rows)
       mean = tf.reduce_mean(found, axis=1) + tf.reduce_max(found, axis=1)
-      loss = _loss(y, tf.matmul(mean, weights))
+      loss = base.loss(y, tf.matmul(mean, weights))
     slopes = tape.gradient(loss, [table, weights])
     table.assign_sub(.1 * tf.convert_to_tensor(slopes[0]))
     weights.assign_sub(.1 * slopes[1])
@@ -171,7 +166,7 @@ def sparse() -> base.Numbers:
     with tf.GradientTape() as tape:
       logits = tf.sparse.sparse_dense_matmul(x, weights)
       logits += tf.gather(rare, tf.range(16) * 3)
-      loss = _loss(y, logits) + tf.reduce_sum(x.values**2) * 1e-3
+      loss = base.loss(y, logits) + tf.reduce_sum(x.values**2) * 1e-3
     slopes = tape.gradient(loss, [weights, rare])
     optimizer.apply_gradients(zip(slopes, [weights, rare]))
     return loss
@@ -216,9 +211,9 @@ def learned_to_learn() -> base.Numbers:
       for _ in range(3):
         with tf.GradientTape() as inner:
           inner.watch(fast)
-          loss = _loss(y[:12], tf.matmul(x[:12], fast))
+          loss = base.loss(y[:12], tf.matmul(x[:12], fast))
         fast -= rate * inner.gradient(loss, fast)
-      after = _loss(y[12:], tf.matmul(x[12:], fast))
+      after = base.loss(y[12:], tf.matmul(x[12:], fast))
     for variable, slope in zip((weights, rate),
                                outer.gradient(after, [weights, rate])):
       variable.assign_sub(.05 * slope)
@@ -268,7 +263,7 @@ def words_of_text() -> base.Numbers:
     with tf.GradientTape() as tape:
       ids = table.lookup(tf.strings.split(text).to_tensor('none'))
       logits = tf.matmul(tf.reduce_mean(tf.gather(vectors, ids), 1), weights)
-      loss = _loss(y, logits)
+      loss = base.loss(y, logits)
     for variable, slope in zip((vectors, weights),
                                tape.gradient(loss, [vectors, weights])):
       variable.assign_sub(.1 * tf.convert_to_tensor(slope))
@@ -295,7 +290,7 @@ def saved_and_loaded() -> base.Numbers:
     def train(self, x: Any, y: Any) -> Any:
       with tf.GradientTape() as tape:
         logits = tf.nn.elu(tf.matmul(tf.nn.l2_normalize(x, 1), self.weights))
-        loss = _loss(y, logits)
+        loss = base.loss(y, logits)
       self.weights.assign_sub(.2 * tape.gradient(loss, self.weights))
       return loss, tf.nn.softmax(logits)
 

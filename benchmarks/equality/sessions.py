@@ -54,13 +54,8 @@ def _layer(x: Any, units: int, name: str) -> Any:
       f'{name}_bias', (units,), initializer=tf1.zeros_initializer())
 
 
-def _loss(y: Any, logits: Any) -> Any:
-  return tf.reduce_mean(
-      tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
-
-
 def _perceptron(x: Any, y: Any) -> Any:
-  loss = _loss(y, _layer(tf.nn.relu(_layer(x, 16, 'one')), 3, 'two'))
+  loss = base.loss(y, _layer(tf.nn.relu(_layer(x, 16, 'one')), 3, 'two'))
   return loss, tf1.train.AdamOptimizer(.05).minimize(loss)
 
 
@@ -84,7 +79,7 @@ def session_averages() -> base.Numbers:
     hidden = tf.nn.dropout(tf.nn.relu(_layer(x, 16, 'one')), rate=.2, seed=3)
     mean = tf1.get_variable('mean', (16,), trainable=False,
                             initializer=tf1.zeros_initializer())
-    loss = _loss(y, _layer(hidden - mean, 3, 'two'))
+    loss = base.loss(y, _layer(hidden - mean, 3, 'two'))
     with tf.control_dependencies([loss]):
       update = tf1.assign(mean, .9 * mean + .1 * tf.reduce_mean(hidden, 0))
     count = tf1.train.get_or_create_global_step()
@@ -113,7 +108,7 @@ def session_recurrent() -> base.Numbers:
 
     start = 0, tf.zeros((tf.shape(x)[0], 8))
     _, state = tf1.while_loop(lambda i, _: i < 5, body, start)
-    loss = _loss(y, _layer(state, 3, 'out'))
+    loss = base.loss(y, _layer(state, 3, 'out'))
     return loss, tf1.train.RMSPropOptimizer(.01).minimize(loss)
 
   return _trained(build, 5, 4, resources=True)
@@ -130,7 +125,7 @@ def session_monitored() -> base.Numbers:
     hidden = _layer(x, 16, 'one')
     hidden = tf1.cond(tf.equal(count % 2, 0), lambda: tf.nn.relu(hidden),
                       lambda: tf.tanh(hidden))
-    loss = _loss(y, _layer(hidden, 3, 'two'))
+    loss = base.loss(y, _layer(hidden, 3, 'two'))
     step = tf1.train.AdagradOptimizer(.1).minimize(loss, count)
     every = tf1.trainable_variables()
     losses, weights = [], []

@@ -186,7 +186,7 @@ def _metis(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
   places = np.zeros(simulator.cluster.num_devices, int)
   places[list(simulator.cluster.accelerators)] = np.arange(
       len(simulator.cluster.accelerators))
-  return _by_group(graph, places[placement.devices])
+  return places[placement.devices][graph.first_ops]
 
 
 def _searches(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
@@ -277,13 +277,7 @@ def _disturbed(devices: np.ndarray, share: float, num_places: int,
 def _blocks(graph: op_graph.OpGraph, size: int, num_places: int) -> np.ndarray:
   position = np.empty(graph.num_ops, int)
   position[graph.topological_order] = np.arange(graph.num_ops)
-  return _by_group(graph, position // size % num_places)
-
-
-def _by_group(graph: op_graph.OpGraph, devices: np.ndarray) -> np.ndarray:
-  """Returns int [G], the device of each group's first op."""
-  first = np.unique(graph.groups, return_index=True)[1]
-  return np.asarray(devices)[first]
+  return (position // size % num_places)[graph.first_ops]
 
 
 def _placement(graph: op_graph.OpGraph, by_group: np.ndarray,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import pathlib
 from typing import Iterable, Sequence, TypeVar
@@ -18,8 +19,6 @@ from gdp_grappler.reports import tables
 
 _Item = TypeVar('_Item', study.Row, study.Ordered)
 _PANELS = 4  # Largest number of panels side by side.
-_COLUMNS = ('graph', 'label', 'simulated_s', 'ordered_s', 'measured_s',
-            'spread_s', 'problem')
 _COLOURS = {
     'single': 'black', 'expert': 'tab:green', 'layers': 'tab:olive',
     'modules': 'tab:cyan', 'metis': 'tab:purple', 'searched': 'tab:blue',
@@ -35,10 +34,10 @@ def write(folder: pathlib.Path, rows: Sequence[study.Row],
   Without rows of placements there is no picture.
   """
   text = io.StringIO()
-  writer = csv.DictWriter(text, _COLUMNS, lineterminator='\n')
+  columns = [field.name for field in dataclasses.fields(study.Row)]
+  writer = csv.DictWriter(text, columns, lineterminator='\n')
   writer.writeheader()
-  for row in rows:
-    writer.writerow({c: getattr(row, c) for c in _COLUMNS})
+  writer.writerows(map(dataclasses.asdict, rows))
   files.write_atomically(folder / 'placements.csv', text.getvalue())
   if _by_graph(rows):
     draw(folder / 'fidelity.png', rows)

@@ -34,6 +34,7 @@ import time
 from typing import Any, Sequence
 
 from benchmarks import one_card_ways
+from benchmarks import tables
 from benchmarks.gpu import here
 from benchmarks.gpu import page
 from benchmarks.gpu import parts as parts_lib
@@ -79,16 +80,16 @@ def _parser() -> argparse.ArgumentParser:
   parser.add_argument('--device', choices=('GPU', 'CPU'), default='GPU')
   parser.add_argument('--time_budget_s', type=float, default=_BUDGET_S,
                       help='parts are stopped then (default %(default)g)')
-  parser.add_argument('--models', type=_names, default=parts_lib.MODELS,
+  parser.add_argument('--models', type=tables.names, default=parts_lib.MODELS,
                       metavar='MODULE:FUNCTION,...')
-  parser.add_argument('--placed', type=_names, default=parts_lib.PLACED,
+  parser.add_argument('--placed', type=tables.names, default=parts_lib.PLACED,
                       metavar='MODULE:FUNCTION,...')
-  parser.add_argument('--profiled', type=_names, default=parts_lib.PROFILED,
-                      metavar='FUNCTION,...')
-  parser.add_argument('--compared', type=_names, default=(),
+  parser.add_argument('--profiled', type=tables.names,
+                      default=parts_lib.PROFILED, metavar='FUNCTION,...')
+  parser.add_argument('--compared', type=tables.names, default=(),
                       metavar='MODULE:FUNCTION,...')
-  parser.add_argument('--ways', type=_names, default=tuple(one_card_ways.WAYS),
-                      metavar='WAY,...')
+  parser.add_argument('--ways', type=tables.names,
+                      default=tuple(one_card_ways.WAYS), metavar='WAY,...')
   parser.add_argument('--steps', type=int, default=20)
   parser.add_argument('--calibrate_s', type=float, default=28.)
   parser.add_argument(
@@ -96,10 +97,6 @@ def _parser() -> argparse.ArgumentParser:
       help='run neither gdp doctor, gdp verify nor the model that no card holds'
   )
   return parser
-
-
-def _names(text: str) -> tuple[str, ...]:
-  return tuple(text.split(','))
 
 
 def _setting(arguments: argparse.Namespace) -> parts_lib.Setting:

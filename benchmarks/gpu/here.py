@@ -116,6 +116,14 @@ def go_through(names: Sequence[str], path: pathlib.Path, until: float,
   write(path, known)
 
 
+def read(path: pathlib.Path) -> dict[str, Any]:
+  """Returns the object in a JSON file; {} without a usable file."""
+  try:
+    return dict(json.loads(path.read_text()))
+  except (FileNotFoundError, ValueError):
+    return {}
+
+
 def write(path: pathlib.Path, known: dict[str, Any]) -> None:
   """Writes a JSON file. After an error no partial file remains."""
   temporary = path.with_suffix('.new')

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import json
 import pathlib
 from typing import Any, Sequence
 
 from benchmarks import one_card
+from benchmarks.gpu import here
 from benchmarks.gpu import parts as parts_lib
 from gdp_grappler import errors
 from gdp_grappler.cluster import calibration as calibration_lib
@@ -90,8 +90,8 @@ def _kernels(found: calibration_lib.Calibration) -> str:
 
 
 def _steps(setting: parts_lib.Setting) -> str:
-  measured = _read(setting.out_dir / 'steps.json')
-  predicted = _read(setting.out_dir / 'predictions.json')
+  measured = here.read(setting.out_dir / 'steps.json')
+  predicted = here.read(setting.out_dir / 'predictions.json')
   rows: list[tuple[str, ...]] = []
   errors_before: list[float] = []
   errors_after: list[float] = []
@@ -141,7 +141,7 @@ def _profiles(setting: parts_lib.Setting) -> str:
 
 def _losses(setting: parts_lib.Setting) -> str:
   rows = []
-  for name, found in _read(setting.out_dir / 'losses.json').items():
+  for name, found in here.read(setting.out_dir / 'losses.json').items():
     if 'error' in found:
       rows.append((name, found['error'], ''))
       continue
@@ -155,13 +155,13 @@ def _losses(setting: parts_lib.Setting) -> str:
 
 
 def _one_card(setting: parts_lib.Setting) -> str:
-  found = one_card.read(setting.out_dir / 'one_card' / one_card.FILE)
-  return _table('One card, in several ways', one_card.head(),
+  found = here.read(setting.out_dir / 'one_card' / one_card.FILE)
+  return _table('One card, in several ways', one_card.HEAD,
                 one_card.cells(list(found.values())))
 
 
 def _streams(setting: parts_lib.Setting) -> str:
-  found = _read(setting.out_dir / 'streams.json')
+  found = here.read(setting.out_dir / 'streams.json')
   names = list(dict.fromkeys(key.partition('.')[0] for key in found))
   ways = list(dict.fromkeys(key.partition('.')[2] for key in found))
   rows = [(name, *(_step(found.get(f'{name}.{way}', {})) for way in ways))
@@ -178,7 +178,7 @@ def _step(found: dict[str, Any]) -> str:
 
 def _too_big(setting: parts_lib.Setting) -> str:
   rows = []
-  for way, found in _read(setting.out_dir / 'too_big.json').items():
+  for way, found in here.read(setting.out_dir / 'too_big.json').items():
     said = found.get('error') or f'trained, loss {found["losses"][-1]:.3g}'
     peaks = [f'{peak / 1e9:.2f}' for peak in found.get('peak_bytes', ())]
     rows.append((way, said, ' and '.join(peaks) or '-'))
@@ -203,13 +203,6 @@ def _table(title: str, head: Sequence[str],
     return ''
   whole = [[cell.replace('\n', ' ') for cell in row] for row in [head, *rows]]
   return f'## {title}\n\n{tables.as_markdown(whole)}'
-
-
-def _read(path: pathlib.Path) -> dict[str, Any]:
-  try:
-    return json.loads(path.read_text())
-  except (FileNotFoundError, ValueError):
-    return {}
 
 
 def _calibration(out_dir: pathlib.Path) -> calibration_lib.Calibration | None:

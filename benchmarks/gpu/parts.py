@@ -14,6 +14,7 @@ from typing import Any, Sequence
 
 from benchmarks import one_card as one_card_lib
 from benchmarks import one_card_ways
+from benchmarks.gpu import here
 from benchmarks.gpu import streams as streams_lib
 from gdp_grappler import deadlines
 from gdp_grappler import environment
@@ -237,4 +238,4 @@ def _of_models(setting: Setting, count: int,
 
 
 def _short(names: Sequence[str]) -> tuple[str, ...]:
-  return tuple(name.rpartition(':')[2] for name in names)
+  return tuple(map(here.short, names))

@@ -32,8 +32,9 @@ def main(device: str, out_dir: str) -> None:
   clusters = {'before_s': before}
   path = out / 'calibration.json'
   if path.exists():
-    clusters['after_s'] = calibrated.applied(before, calibration.load(path),
-                                             _measured_names(before, device))
+    clusters['after_s'] = calibrated.applied(
+        before, calibration.load(path),
+        [d.name for d in before.devices if d.type == device])
   result: dict[str, Any] = {}
   for name, step in json.loads((out / 'steps.json').read_text()).items():
     if 'graph' in step:
@@ -53,10 +54,6 @@ def _cluster(device: str) -> Any:
   names.append(cluster_lib.local_name(device, int(device == 'CPU')))
   # The program `steps` calls the train function itself, without `fit`.
   return step_costs.of_function(local_devices.assumed(names))
-
-
-def _measured_names(cluster: Any, device: str) -> list[str]:
-  return [d.name for d in cluster.devices if d.type == device]
 
 
 def _predicted_s(graph: str, cluster: Any) -> float:

@@ -54,9 +54,7 @@ def _measured(tf: Any, name: str, out: pathlib.Path,
   graph = _captured(tf, model, iterator,
                     out / 'graphs' / f'{here.short(name)}.pb')
   first_s = time.perf_counter() - begin
-  for _ in range(_WARM):
-    logs = model.train_function(iterator)
-  float(logs['loss'])
+  timed_fits.in_a_row_s(model, iterator, _WARM)
   rows = [
       timed_fits.in_a_row_s(model, iterator, steps) for _ in range(_REPEATS)
   ]

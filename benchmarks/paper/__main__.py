@@ -166,8 +166,8 @@ def _made(name: str, arguments: argparse.Namespace,
   part = _part(name, arguments)
   command = f'python -m benchmarks.paper {name} {arguments.options}'.strip()
   found = _found(part, arguments, console)
-  return (page.section(part, found, command,
-                       arguments.seconds), _failures(found))
+  failed = sum(len(figures.failures(task)) for tasks in found for task in tasks)
+  return page.section(part, found, command, arguments.seconds), failed
 
 
 def _found(part: columns_lib.Part, arguments: argparse.Namespace,
@@ -184,10 +184,6 @@ def _found(part: columns_lib.Part, arguments: argparse.Namespace,
               f'python -m benchmarks.paper {arguments.options}'.strip(),
               console)) for more in range(arguments.seeds)
   ]
-
-
-def _failures(found: page.Found) -> int:
-  return sum(len(figures.failures(task)) for tasks in found for task in tasks)
 
 
 def _head(arguments: argparse.Namespace) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from benchmarks.paper import columns as columns_lib
 from benchmarks.paper import figures as figures_lib
@@ -49,21 +49,20 @@ def section(part: columns_lib.Part, found: Found, command: str,
 
 def steps(part: columns_lib.Part, found: Found) -> Table:
   """Returns a table with a row per task and a column per placer."""
-  rows = [('task', *(column.name for column in part.columns))]
-  for seeds in zip(*found):
-    rows.append(
-        (seeds[0]['name'],
-         *(figures_lib.step(seeds, column.name) for column in part.columns)))
-  return rows
+  return _table([column.name for column in part.columns], found,
+                figures_lib.step)
 
 
 def searches(part: columns_lib.Part, found: Found) -> Table:
   """Returns a table with a row per task and a column per search."""
-  rows = [('task', *part.searches)]
-  for seeds in zip(*found):
-    rows.append((seeds[0]['name'],
-                 *(figures_lib.search(seeds, name) for name in part.searches)))
-  return rows
+  return _table(part.searches, found, figures_lib.search)
+
+
+def _table(names: Sequence[str], found: Found,
+           text: Callable[[figures_lib.Seeds, str], str]) -> Table:
+  return [('task', *names), *((seeds[0]['name'], *(text(seeds, name)
+                                                   for name in names))
+                              for seeds in zip(*found))]
 
 
 def ratios(part: columns_lib.Part, found: Found) -> Table:

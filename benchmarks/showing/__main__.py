@@ -14,6 +14,9 @@ import pathlib
 import sys
 from typing import Callable, Sequence
 
+from benchmarks.showing import notebooks
+from benchmarks.showing import sessions
+from benchmarks.showing import terminals
 from gdp_grappler import errors
 
 _TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -22,34 +25,21 @@ _SESSIONS = _TOP / 'docs/sessions.md'
 
 
 def _notebooks() -> None:
-  from benchmarks.showing import notebooks
   if notebooks.main([]):
     raise errors.GdpError('A notebook failed; see above.')
 
 
-def _sessions() -> None:
-  from benchmarks.showing import sessions
-  sessions.record(_FOLDER, _SESSIONS, 'make pictures')
-
-
-def _terminals() -> None:
-  from benchmarks.showing import terminals
-  terminals.draw(_SESSIONS, _PICTURES)
-
-
-def _report() -> None:
-  from benchmarks.showing import pictures
-  pictures.report(_FOLDER, _PICTURES)
-
-
-def _tensorboard() -> None:
-  from benchmarks.showing import pictures
-  pictures.tensorboard(_FOLDER, _PICTURES)
+def _pictures(name: str) -> None:
+  from benchmarks.showing import pictures  # It needs a browser.
+  getattr(pictures, name)(_FOLDER, _PICTURES)
 
 
 _SHOWN: dict[str, Callable[[], None]] = {
-    'notebooks': _notebooks, 'sessions': _sessions, 'terminals': _terminals,
-    'report': _report, 'tensorboard': _tensorboard
+    'notebooks': _notebooks,
+    'sessions': lambda: sessions.record(_FOLDER, _SESSIONS, 'make pictures'),
+    'terminals': lambda: terminals.draw(_SESSIONS, _PICTURES),
+    'report': lambda: _pictures('report'),
+    'tensorboard': lambda: _pictures('tensorboard')
 }
 
 

@@ -17,13 +17,16 @@ from gdp_grappler.api import placing
 from gdp_grappler.api import subjects
 from gdp_grappler.api import telling
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.graph import assumptions
 from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
 from gdp_grappler.reports import tables
 from gdp_grappler.reports import units
 
-DEFAULT_PLACERS = ('single_device', 'metis', 'm_etf', registry.DEFAULT)
+# It may leave ops that have to be on a GPU beside others on the CPU.
+_ONE_DEVICE = 'single_device'
+DEFAULT_PLACERS = (_ONE_DEVICE, 'metis', 'm_etf', registry.DEFAULT)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,10 +71,7 @@ class Comparison:
     sys.stdout.write(f'{self}\n')
 
   def __str__(self) -> str:
-    return '\n'.join([
-        tables.text(self._rows()),
-        *(f'{name}: {why}' for name, why in self.failures.items())
-    ])
+    return '\n'.join([tables.text(self._rows()), *self._notes()])
 
   def __repr__(self) -> str:
     steps = (f'{name} {units.ms(placed.step_time_s)}'
@@ -79,8 +79,17 @@ class Comparison:
     return f'<Comparison {", ".join([*steps, *self.failures])} (simulated)>'
 
   def _repr_html_(self) -> str:
-    return tables.as_html(self._rows()) + tables.paragraph(
-        [f'{name}: {why}' for name, why in self.failures.items()])
+    return tables.as_html(self._rows()) + tables.paragraph(self._notes())
+
+  def _notes(self) -> list[str]:
+    """Returns why placers failed, and what differs from a single device."""
+    result = [f'{name}: {why}' for name, why in self.failures.items()]
+    placed = self.placed.get(_ONE_DEVICE)
+    if (placed is not None and placed.on_one_device.valid and
+        placed.fifo.step_time_s != placed.on_one_device.step_time_s):
+      result.append(f'{_ONE_DEVICE}: {_where(placed.placement)}. Speed-ups are '
+                    f'against {_where(placed.one_device)}.')
+    return result
 
   def _rows(self) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [('placer', 'simulated step', 'speed-up',
@@ -154,6 +163,12 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
   ranked = sorted(placed, key=lambda n:
                   (not placed[n].fits, placed[n].step_time_s))
   return Comparison({name: placed[name] for name in ranked}, failures)
+
+
+def _where(placement: placement_lib.Placement) -> str:
+  """Returns '3 ops on CPU:0, 4 ops on GPU:0'."""
+  return ', '.join(f'{units.count(number, "op")} on {label}'
+                   for label, number in placement.counts().items() if number)
 
 
 def _unusable(placers: Sequence[placer_table.Entry]) -> dict[str, str]:

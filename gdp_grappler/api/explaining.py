@@ -14,6 +14,7 @@ from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler.api import given_steps
 from gdp_grappler.api import placed_step
+from gdp_grappler.cluster import layer_devices
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.evaluation import critical_chain
 from gdp_grappler.evaluation import what_if
@@ -295,7 +296,7 @@ def _matching(graph: op_graph.OpGraph, pattern: str) -> list[int]:
     ]
   inside = np.zeros(graph.num_ops, bool)
   layers = layer_map.match([pattern], graph.names, layers_lib.names(graph))
-  for scopes in (layers, layer_map.match([pattern], graph.variables)):
+  for scopes in (layers, layer_devices.match([pattern], graph.variables)):
     inside |= (scopes.patterns >= 0) & ~scopes.only_default
   if inside.any():
     return np.flatnonzero(inside).tolist()

@@ -72,12 +72,12 @@ class Reading:
   layers: plan_lib.Layers = ()
 
   def __post_init__(self) -> None:
-    for name, least in (('batch_size', 1), ('trip_count', 0)):
+    for name in ('batch_size', 'trip_count'):
       value = getattr(self, name)
       if (isinstance(value, bool) or not isinstance(value, numbers.Integral) or
-          value < least):
+          value < 1):
         raise errors.GdpError(f'{name} is {errors.shown(value)}; give a whole '
-                              f'number of {least} or more.')
+                              'number of 1 or more.')
     if self.pins not in assumptions.PINS:
       raise errors.GdpError(f'pins is {errors.shown(self.pins)}; give one of '
                             f'{", ".join(assumptions.PINS)}.')

@@ -12,6 +12,7 @@ from typing import Any, Mapping, Sequence
 
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import plan as plan_lib
+from gdp_grappler.graph import name_parts
 from gdp_grappler.sharding import choice
 
 
@@ -75,6 +76,33 @@ def _is_in(layer: str, names: Sequence[str]) -> bool:
   return bool((layer_map.match([layer], names).patterns >= 0).any())
 
 
+def match(patterns: Sequence[str], names: Sequence[str]) -> layer_map.Matches:
+  """Finds the pattern of a map that holds for each variable.
+
+  A scope in the name of a variable is called as its layer, without a number of
+  TensorFlow. So if a layer `stage_1` has variables, the pattern 'stage_1' is
+  not for a layer `stage_1_1`.
+
+  Args:
+    patterns: Patterns as users write them.
+    names: [N], names of all variables of one graph or program; '' for an op
+      that holds none.
+  """
+  paths = [
+      layer_map.path_of(name) for name in dict.fromkeys(names)
+      if not name_parts.is_guess(name)
+  ]
+  scopes = {path[:end] for path in paths for end in range(1, len(path))}
+  wanted = {part for pattern in patterns for part in pattern.split('/')}
+  wanted &= {scope[-1] for scope in scopes}
+  layers = {
+      scope: scope[-1] for scope in scopes
+      if not wanted.isdisjoint((scope[-1],
+                                name_parts.without_number(scope[-1])))
+  }
+  return layer_map.match(patterns, names, layers)
+
+
 def of_variables(entries: plan_lib.Layers,
                  names: Sequence[str]) -> tuple[str, ...]:
   """Returns the device that a map gives to each variable; '' for none.
@@ -91,8 +119,8 @@ def of_variables(entries: plan_lib.Layers,
   tables = {p.partition(choice.PART)[0] for p in patterns if choice.PART in p}
   named = sorted(
       t for t in tables if not all(map(layer_map.has_wildcard, t.split('/'))))
-  in_parts = layer_map.match(named, names).patterns >= 0
-  found = layer_map.match(patterns, names).patterns
+  in_parts = match(named, names).patterns >= 0
+  found = match(patterns, names).patterns
   return tuple('' if i < 0 or cut else entries[i][1]
                for i, cut in zip(found.tolist(), in_parts.tolist()))
 

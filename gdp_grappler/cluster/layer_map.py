@@ -40,6 +40,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.graph import name_parts
 from gdp_grappler.sharding import choice
 
+_Path = tuple[str, ...]
 _MAX_PATTERNS = 10_000  # Of a map.
 _MAX_LETTERS = 1_000  # Of a pattern.
 _NUMBERED = re.compile(r'(.+)_\d+')
@@ -65,6 +66,7 @@ class Matches:
   only_default: np.ndarray
   _written: Sequence[str]
   _scopes: _Scopes
+  _matching: Sequence[tuple[int, ...]]
 
   @property
   def idle(self) -> tuple[str, ...]:
@@ -89,22 +91,21 @@ class Matches:
     """Patterns that hold for no op, each with the pattern that overrules it.
 
     The value is the pattern that holds for most of the ops that the key
-    matches; '' if the key matches no op. Each key takes a pass over the graph.
+    matches; '' if the key matches no op.
     """
-    found = np.where(self.only_default, -1, self.patterns)
-    used = set(found.tolist())
-    result = {}
-    for number, pattern in enumerate(self._written):
-      if number in used or not _parts(pattern):
-        continue
-      matcher = _Matcher([pattern], self._scopes)
-      own = [
-          i for i, path in enumerate(self._scopes.paths)
-          if matcher.best(path) == 0
-      ]
-      result[pattern] = (self._written[int(np.bincount(found[own]).argmax())]
-                         if own else '')
-    return result
+    used = set(self.patterns[~self.only_default].tolist())
+    own: dict[int, list[int]] = {
+        number: [] for number, pattern in enumerate(self._written)
+        if number not in used and _parts(pattern)
+    }
+    for op, numbers in enumerate(self._matching):
+      for number in own.keys() & numbers:
+        own[number].append(op)
+    return {
+        self._written[number]: (self._written[int(
+            np.bincount(self.patterns[ops]).argmax())] if ops else ''
+                               ) for number, ops in own.items()
+    }
 
   @functools.cached_property
   def _near(self) -> dict[str, list[str]]:
@@ -114,9 +115,13 @@ class Matches:
         part if choice.PART in part else _bare(part)
         for path in self._scopes.paths for part in path[:-1]
     } | set(self._scopes.layers.values())
-    return {
-        pattern: _nearest(pattern, known)
+    last = {
+        pattern: pattern.rsplit('/', 1)[-1]
         for pattern, winner in self._winners.items() if not winner
+    }
+    return {
+        pattern: suggestions.nearest(name, known - {name})
+        for pattern, name in last.items()
     }
 
 
@@ -142,7 +147,7 @@ def checked(entries: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
           f'The device of "{pattern}" is {errors.shown(device)}. Write for '
           'example "GPU:0".')
     cluster_lib.canonical_device(device)
-  meant: dict[tuple[str, ...], str] = {}
+  meant: dict[_Path, str] = {}
   for pattern in entries:
     other = meant.setdefault(_parts(pattern), pattern)
     if other != pattern:
@@ -162,7 +167,7 @@ def of_file(path: str, entries: Mapping[Any,
 
 def match(
     patterns: Sequence[str], names: Sequence[str],
-    layers: Mapping[tuple[str, ...], str] = types.MappingProxyType({})
+    layers: Mapping[_Path, str] = types.MappingProxyType({})
 ) -> Matches:
   """Finds the pattern that holds for each op.
 
@@ -173,9 +178,11 @@ def match(
   """
   scopes = _Scopes(names, layers)
   matcher = _Matcher(patterns, scopes)
-  found = np.array(list(map(matcher.best, scopes.paths)), int)
+  states = [matcher.state_of_op(path) for path in scopes.paths]
+  found = np.array([state.best for state in states], int)
   result = np.where(found < 0, matcher.default, found)
-  return Matches(result, (found < 0) & (result >= 0), patterns, scopes)
+  return Matches(result, (found < 0) & (result >= 0), patterns, scopes,
+                 [state.matching for state in states])
 
 
 def has_wildcard(pattern: str) -> bool:
@@ -206,12 +213,6 @@ def plain_name(name: str) -> str:
   return '/'.join(_NUMBERS.sub('', part) for part in _without_callers(name))
 
 
-def _nearest(pattern: str, known: set[str]) -> list[str]:
-  """The known name nearest to the last name of a pattern; [] if none is."""
-  last = pattern.rsplit('/', 1)[-1]
-  return suggestions.nearest(last, known - {last})
-
-
 @dataclasses.dataclass(frozen=True)
 class _State:
   """The best pattern for a scope, and patterns that match it in part.
@@ -221,11 +222,13 @@ class _State:
       and whether it has no wildcard; to be maximized.
     best: Index of the best pattern; -1 for none.
     partial: Indices of patterns, and the number of their names that match.
+    matching: Indices of all patterns that match the scope.
   """
 
   rank: tuple[int, int, int, bool] = (0, 0, 0, False)
   best: int = -1
   partial: tuple[tuple[int, int], ...] = ()
+  matching: tuple[int, ...] = ()
 
 
 class _Names:
@@ -260,12 +263,11 @@ class _Scopes:
     all_names: Names of all scopes and ops.
   """
 
-  def __init__(self, names: Sequence[str], layers: Mapping[tuple[str, ...],
-                                                           str]) -> None:
+  def __init__(self, names: Sequence[str], layers: Mapping[_Path, str]) -> None:
     self.paths = list(map(path_of, names))
     self.layers = layers
     ops = frozenset(self.paths)
-    self.of_layers: dict[tuple[str, ...], None] = {}
+    self.of_layers: dict[_Path, None] = {}
     for scope in dict.fromkeys(path[:-1]
                                for name, path in zip(names, self.paths)
                                if not name_parts.is_gradient(name)):
@@ -292,18 +294,18 @@ class _Matcher:
     self._letters = [(len(_WILDCARDS.sub('', ''.join(parts))),
                       not has_wildcard('/'.join(parts)))
                      for parts in self._parts]
-    self._states: dict[tuple[str, ...], _State] = {(): _State()}
+    self._states: dict[_Path, _State] = {(): _State()}
     # Patterns that match a layer, and so match no op. All layers are visited
     # before the first op.
     self._of_layers: set[int] = set()
     for scope in scopes.of_layers:
       self._state(scope)
 
-  def best(self, path: tuple[str, ...]) -> int:
-    """Index of the pattern that holds for an op; -1 for none."""
-    return self._below(self._state(path[:-1]), path, None).best
+  def state_of_op(self, path: _Path) -> _State:
+    """The best pattern for an op, and all patterns that match it."""
+    return self._below(self._state(path[:-1]), path, None)
 
-  def _state(self, scope: tuple[str, ...]) -> _State:
+  def _state(self, scope: _Path) -> _State:
     depth = next(
         d for d in range(len(scope), -1, -1) if scope[:d] in self._states)
     state = self._states[scope[:depth]]
@@ -312,15 +314,12 @@ class _Matcher:
       self._states[scope[:end]] = state
     return state
 
-  def _layer(self, scope: tuple[str, ...]) -> str | None:
+  def _layer(self, scope: _Path) -> str | None:
     """Name of the layer of a scope; None if it is unknown."""
-    if not self._scopes.layers:
-      return None
     return self._scopes.layers.get(
         tuple(p for p in scope if p not in name_parts.OF_GRAPPLER))
 
-  def _below(self, state: _State, path: tuple[str, ...],
-             layer: str | None) -> _State:
+  def _below(self, state: _State, path: _Path, layer: str | None) -> _State:
     """The state of a scope or an op in a scope.
 
     Args:
@@ -328,7 +327,8 @@ class _Matcher:
       path: Scopes around it, and its name.
       layer: Name of the layer whose scope it is; None if it is unknown.
     """
-    rank, best, partial = state.rank, state.best, []
+    rank, best, matching = state.rank, state.best, state.matching
+    partial = []
     may_be_layer = path in self._scopes.of_layers
     for pattern, done in (*state.partial, *self._begun(path[-1], layer)):
       parts = self._parts[pattern]
@@ -343,12 +343,13 @@ class _Matcher:
         self._of_layers.add(pattern)
       elif not may_be_layer and pattern in self._of_layers:
         continue
+      matching += pattern,
       counts = is_layer or not _WILDCARD.search(parts[done])
       own = (len(parts), len(path) - 1 if counts else _NO_LAYER,
              *self._letters[pattern])
       if own > rank:
         rank, best = own, pattern
-    return _State(rank, best, tuple(partial))
+    return _State(rank, best, tuple(partial), matching)
 
   def _begun(self, part: str, layer: str | None) -> Iterator[tuple[int, int]]:
     # A set would have another order in each process.
@@ -366,24 +367,27 @@ class _Matcher:
     if _WILDCARD.search(wanted):
       return (fnmatch.fnmatchcase(part, wanted) or
               fnmatch.fnmatchcase(_bare(part), wanted))
+    # Keras 3 casts inputs in a scope 'Cast', which is not the layer `Cast`.
+    if wanted in self._named and name_parts.names_an_op(part):
+      return False
     scopes = self._scopes
     return (scopes.layer_names if may_be_layer else scopes.all_names).fits(
         wanted, part)
 
 
-def _parts(pattern: str) -> tuple[str, ...]:
+def _parts(pattern: str) -> _Path:
   parts = [part for part in pattern.split('/') if part]
   while parts and parts[-1] == '*':
     parts.pop()
   return tuple(parts)
 
 
-def path_of(name: str) -> tuple[str, ...]:
+def path_of(name: str) -> _Path:
   """Scopes and name of an op, without the calls it was inlined from."""
   return _without_callers(name_parts.without_infix(name))
 
 
-def _without_callers(name: str) -> tuple[str, ...]:
+def _without_callers(name: str) -> _Path:
   parts = name.split('/')
   return tuple(
       p for p in parts[:-1] if not name_parts.is_caller(p)) + (parts[-1],)

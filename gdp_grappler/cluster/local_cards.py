@@ -175,7 +175,9 @@ def _rates(name: str, facts: nvml.CardFacts,
   title = facts.title or 'an unknown card'
   bandwidth = facts.bandwidth_bytes_per_s
   if card is None:
-    like = device_figures.CARDS[_OF_CAPABILITY.get(_capability(facts), 'P100')]
+    # Without a known capability, an old card is assumed.
+    major = facts.capability[0] if facts.capability else 6
+    like = device_figures.CARDS[_OF_CAPABILITY.get(major, 'P100')]
     if facts.flops and bandwidth:
       notes.append(f'{name}: {title} is not in the table of cards; FLOP/s and '
                    'bandwidth of memory follow from its clocks (NVML).')
@@ -194,8 +196,3 @@ def _rates(name: str, facts: nvml.CardFacts,
                  "cards; NVML's figure counts.")
     return dataclasses.replace(card, bandwidth_bytes_per_s=bandwidth)
   return card
-
-
-def _capability(facts: nvml.CardFacts) -> int:
-  """Major compute capability; an old one if it is unknown."""
-  return facts.capability[0] if facts.capability else 6

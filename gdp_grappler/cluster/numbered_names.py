@@ -30,7 +30,7 @@ def ranked(names: Collection[str]) -> list[str]:
   more siblings in one of the graphs.
 
   Args:
-    names: Names of all ops of a graph, all different.
+    names: Names of all ops of a graph. Equal names get equal results.
   """
   paths = [tuple(name.split('/')) for name in names]
   families: dict[tuple[_Path, str], set[str]] = {}

@@ -112,10 +112,8 @@ class NvmlLibrary:
     if self._lib.nvmlInit_v2() != _SUCCESS:
       return []
     try:
-      count = ctypes.c_uint()
-      if self._lib.nvmlDeviceGetCount_v2(ctypes.byref(count)) != _SUCCESS:
-        return []
-      found = [self._handle(index) for index in range(count.value)]
+      count = self._number('nvmlDeviceGetCount_v2') or 0
+      found = [self._handle(index) for index in range(count)]
       handles = [handle for handle in found if handle is not None]
       if len(handles) < len(found):
         return []
@@ -129,18 +127,15 @@ class NvmlLibrary:
     if self._lib.nvmlInit_v2() != _SUCCESS:
       return ''
     try:
-      buffer = ctypes.create_string_buffer(96)
-      known = self._call('nvmlSystemGetDriverVersion', buffer,
-                         ctypes.c_uint(len(buffer)))
-      return buffer.value.decode(errors='replace') if known else ''
+      return self._text('nvmlSystemGetDriverVersion') or ''
     finally:
       self._lib.nvmlShutdown()
 
   def _handle(self, index: int) -> ctypes.c_void_p | None:
     handle = ctypes.c_void_p()
-    status = self._lib.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index),
-                                                     ctypes.byref(handle))
-    return handle if status == _SUCCESS else None
+    return handle if self._call('nvmlDeviceGetHandleByIndex_v2',
+                                ctypes.c_uint(index),
+                                ctypes.byref(handle)) else None
 
   def _card(self, handle: ctypes.c_void_p, handles: Sequence[ctypes.c_void_p],
             buses: Mapping[tuple[int, int, int], int]) -> CardFacts:
@@ -217,9 +212,9 @@ class NvmlLibrary:
       return first.value, second.value
     return None
 
-  def _text(self, name: str, handle: ctypes.c_void_p) -> str | None:
+  def _text(self, name: str, *arguments: ctypes.c_void_p) -> str | None:
     buffer = ctypes.create_string_buffer(96)
-    if self._call(name, handle, buffer, ctypes.c_uint(len(buffer))):
+    if self._call(name, *arguments, buffer, ctypes.c_uint(len(buffer))):
       return buffer.value.decode(errors='replace')
     return None
 

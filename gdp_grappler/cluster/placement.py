@@ -74,9 +74,15 @@ class Placement:
     sent = self.sent(graph)[0]
     return len(sent), int(graph.tensor_bytes[sent].sum())
 
-  def sent(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """int [2, S], each tensor that is sent, and the device that receives it."""
-    data = graph.edge_tensors >= 0
+  def sent(self, graph: op_graph.OpGraph,
+           edges: np.ndarray | bool = True) -> np.ndarray:
+    """int [2, S], each tensor that is sent, and the device that receives it.
+
+    Args:
+      graph: The graph.
+      edges: bool [E], edges that count; True for all.
+    """
+    data = (graph.edge_tensors >= 0) & edges
     target = self.devices[graph.edges[data, 1]]
     crossing = self.devices[graph.edges[data, 0]] != target
     return np.unique(

@@ -282,10 +282,8 @@ def _pools_of_groups(graph: op_graph.OpGraph,
                      cluster: cluster_lib.Cluster) -> np.ndarray:
   """bool [G, P], memories in which each group may be."""
   allowed = constraints.allowed_devices(graph, cluster)
-  result = np.zeros((graph.num_groups, len(cluster.pool_bytes)), bool)
-  for device, pool in enumerate(cluster.memory_pools):
-    result[:, pool] |= allowed[:, device]
-  return result
+  pools = np.arange(len(cluster.pool_bytes))
+  return allowed @ np.equal.outer(cluster.memory_pools, pools)
 
 
 def _memories(

@@ -68,14 +68,11 @@ def host_paths(cards: Sequence[device_figures.Card],
   Returns:
     Paths by pairs of card numbers. -1 is the host's processor.
   """
-  paths = {}
-  ends = range(-1, len(cards))
-  for source in ends:
-    for target in ends:
-      if source != target:
-        paths[source, target] = (_peers(cards, source, target) or
-                                 _pcie(cards, sockets, source, target))
-  return paths
+  return {
+      (source, target):
+          _peers(cards, source, target) or _pcie(cards, sockets, source, target)
+      for source, target in itertools.permutations(range(-1, len(cards)), 2)
+  }
 
 
 def parts_paths(

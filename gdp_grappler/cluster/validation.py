@@ -172,32 +172,24 @@ def _check_devices(devices: tuple[Any, ...]) -> None:
       raise errors.ClusterError(
           f'devices[{index}].type ({device.name}) is {device.type!r}, but the '
           f'name says {device.named_type!r}; change one of them.')
-  _check_memories(devices)
-  _check_units(devices)
+  _check_shared(devices, 'memory', 'memory_bytes', 'has')
+  _check_shared(devices, 'compute', 'launch', 'is')
   _check_cards(devices)
 
 
-def _check_memories(devices: tuple[Any, ...]) -> None:
+def _check_shared(devices: Sequence[Any], shared: str, field: str,
+                  verb: str) -> None:
+  """Checks that devices which share something are equal in another field."""
   first: dict[str, int] = {}
   for index, device in enumerate(devices):
-    other = first.setdefault(device.memory, index)
-    if device.memory_bytes != devices[other].memory_bytes:
+    what, value = getattr(device, shared), getattr(device, field)
+    other = first.setdefault(what, index)
+    theirs = getattr(devices[other], field)
+    if value != theirs:
       raise errors.ClusterError(
-          f'devices[{index}].memory_bytes ({device.name}) is '
-          f'{device.memory_bytes}, but devices[{other}], which shares its '
-          f'memory "{device.memory}", has {devices[other].memory_bytes}; give '
-          'both the same.')
-
-
-def _check_units(devices: Sequence[Any]) -> None:
-  first: dict[str, int] = {}
-  for index, device in enumerate(devices):
-    other = first.setdefault(device.compute, index)
-    if device.launch != devices[other].launch:
-      raise errors.ClusterError(
-          f'devices[{index}].launch ({device.name}) is {device.launch!r}, but '
-          f'devices[{other}], which shares its compute "{device.compute}", is '
-          f'{devices[other].launch!r}; give both the same.')
+          f'devices[{index}].{field} ({device.name}) is {value!r}, but '
+          f'devices[{other}], which shares its {shared} "{what}", {verb} '
+          f'{theirs!r}; give both the same.')
 
 
 def _check_cards(devices: Sequence[Any]) -> None:

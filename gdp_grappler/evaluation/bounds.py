@@ -55,9 +55,12 @@ def lower_bound(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   elsewhere = np.outer(op_details.leave_gpus(graph), hosts
                        != np.arange(len(hosts)))
   work = np.where(elsewhere & np.isfinite(seconds), 0., seconds)
+  path_s = native_graph.longest_from_sources(graph.edges,
+                                             graph.topological_order,
+                                             seconds.min(axis=1))
   return LowerBound(
-      cluster.step_s + _longest_path_s(graph, seconds.min(axis=1)),
-      cluster.step_s + _divided_work_s(_by_group(graph, work), cluster))
+      cluster.step_s + float(path_s.max(initial=0.)),
+      cluster.step_s + _divided_work_s(graph.group_sums(work), cluster))
 
 
 def busiest_channel_s(schedule: schedule_lib.Schedule,
@@ -90,20 +93,6 @@ def busiest_channel_s(schedule: schedule_lib.Schedule,
       np.bincount(channels[used],
                   np.broadcast_to(seconds[:, None],
                                   channels.shape)[used]).max(initial=0.))
-
-
-def _longest_path_s(graph: op_graph.OpGraph, seconds: np.ndarray) -> float:
-  """Seconds of the longest path of ops [N] if transfers take no time."""
-  ends = native_graph.longest_from_sources(graph.edges, graph.topological_order,
-                                           seconds)
-  return float(ends.max(initial=0.))
-
-
-def _by_group(graph: op_graph.OpGraph, seconds: np.ndarray) -> np.ndarray:
-  """float64 [G, D], seconds of groups; infinite on devices not allowed."""
-  result = np.zeros((graph.num_groups, seconds.shape[1]))
-  np.add.at(result, graph.groups, seconds)
-  return result
 
 
 def _divided_work_s(seconds: np.ndarray, cluster: cluster_lib.Cluster) -> float:

@@ -16,6 +16,7 @@ from typing import Iterator
 import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.costs import op_details
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 
@@ -76,11 +77,15 @@ class _Search:
                placement: placement_lib.Placement,
                schedule: schedule_lib.Schedule) -> None:
     self._schedule, self._devices = schedule, schedule.devices.tolist()
+    made, read = op_details.tensor_places(graph, placement.cluster,
+                                          schedule.devices)
     self._close_s = _CLOSE * max(schedule.step_time_s, 1e-12)
     self._seen: set[_Event] = set()
     by_consumer = np.argsort(graph.edges[:, 1], kind='stable')
     self._producers = graph.edges[by_consumer, 0].tolist()
     self._tensors = graph.edge_tensors[by_consumer].tolist()
+    self._made, self._read = made[by_consumer].tolist(
+    ), read[by_consumer].tolist()
     counts = np.bincount(graph.edges[:, 1], minlength=graph.num_ops)
     self._starts = np.concatenate([[0], np.cumsum(counts)]).tolist()
     self._arrival_s = schedule.transfer_end_s.copy()
@@ -136,11 +141,12 @@ class _Search:
     inputs: list[_Cause] = []
     for edge in range(self._starts[op], self._starts[op + 1]):
       producer, tensor = self._producers[edge], self._tensors[edge]
-      if self._devices[producer] == device:
+      place = self._read[edge]
+      if self._made[edge] == place:
         inputs.append(
             (float(schedule.end_s[producer]), INPUT, (False, producer)))
         continue
-      transfer = self._transfers.get((producer, tensor, device))
+      transfer = self._transfers.get((producer, tensor, place))
       if transfer is not None:
         inputs.append(
             (float(self._arrival_s[transfer]), TRANSFER, (True, transfer)))

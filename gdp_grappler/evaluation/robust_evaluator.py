@@ -42,7 +42,6 @@ from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
-from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import native_simulator
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
@@ -87,7 +86,7 @@ class RobustConfig:
 _DEFAULT = RobustConfig()
 
 
-class Robust(evaluator.Evaluator):
+class Robust(evaluator.Wrapper):
   """Prices placements by the robust price (see the module); deterministic.
 
   Searches and learners minimize this price. Messages and tables show the
@@ -96,9 +95,8 @@ class Robust(evaluator.Evaluator):
 
   Attributes:
     cluster: Cluster whose devices placements index.
+    simulated: True.
   """
-
-  simulated = True
 
   def __init__(self, simulator: simulator_lib.Simulator,
                config: RobustConfig = _DEFAULT) -> None:
@@ -108,21 +106,13 @@ class Robust(evaluator.Evaluator):
       simulator: Simulator of the step without errors.
       config: Number and size of the random errors.
     """
-    self.cluster = simulator.cluster
+    super().__init__(simulator)
     self._simulator, self._config = simulator, config
     # Usual draws, and draws of `price_closely`.
     self._draws: tuple[weakref.WeakKeyDictionary[op_graph.OpGraph, _Draws],
                        ...] = (weakref.WeakKeyDictionary(),
                                weakref.WeakKeyDictionary())
     self._lock = threading.Lock()
-
-  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """float64 [N, D], seconds of the ops without random errors."""
-    return self._simulator.op_seconds(graph)
-
-  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
-    """See `evaluator.Evaluator`."""
-    return self._simulator.costs(graph)
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator.Evaluation:
@@ -170,12 +160,10 @@ class Robust(evaluator.Evaluator):
     A search finds placements whose usual draws are short by chance. So close
     prices have draws that no other price uses.
     """
-    if priorities is None:
-      plain = self._simulator.price(graph, devices)
-      return self._with_luck(graph, plain, devices, None, closely=True)
-    plain = self._simulator.price_in_order(graph, devices, priorities)
+    plain = self._simulator.price_closely(graph, devices, priorities)
+    orderable = None if priorities is None else self._simulator.orderable(graph)
     return self._with_luck(graph, plain, devices, priorities, math.inf,
-                           self._simulator.orderable(graph), closely=True)
+                           orderable, closely=True)
 
   def price_groups(
       self, graph: op_graph.OpGraph, devices: np.ndarray,

@@ -100,20 +100,13 @@ def cuts(graph: op_graph.OpGraph, placement: placement_lib.Placement,
     placement: Placement of these ops.
     groups: int [M], groups that make or read the tensors. None means all.
   """
-  edges, devices = graph.edges, placement.devices
-  crossing = ((graph.edge_tensors >= 0)
-              & (devices[edges[:, 0]] != devices[edges[:, 1]]))
-  if groups is not None:
-    inside = np.isin(graph.groups, groups)
-    crossing &= inside[edges[:, 0]] | inside[edges[:, 1]]
-  sent = np.unique(
-      np.stack([graph.edge_tensors[crossing], devices[edges[crossing, 1]]]),
-      axis=1)
+  edges = True if groups is None else np.isin(graph.groups,
+                                              groups)[graph.edges].any(axis=1)
   latency_s, bytes_per_s = placement.cluster.link_arrays[:2]
   result = []
-  for tensor, target in sent.T.tolist():
+  for tensor, target in placement.sent(graph, edges).T.tolist():
     op = int(graph.tensor_ops[tensor])
-    source, size = int(devices[op]), int(graph.tensor_bytes[tensor])
+    source, size = int(placement.devices[op]), int(graph.tensor_bytes[tensor])
     result.append(
         Cut(
             op, source, target, size,

@@ -65,7 +65,8 @@ def coarsen(graph: op_graph.OpGraph, allowed: np.ndarray,
     edges = _of(graph)
     kinds = choices.kinds(allowed)
     if within is not None:
-      kinds = _both(kinds, within)
+      # Groups are joined only if they are equal in both arrays.
+      kinds = unique_rows.distinct([kinds, within])[1].astype(np.int32)
     labels = native_graph.coarsen(work, kinds, edges.sources, edges.consumers,
                                   edges.heavy, edges.slight, fair,
                                   config.light_share * fair)
@@ -175,11 +176,6 @@ def _of(graph: op_graph.OpGraph) -> _Edges:
                 np.ascontiguousarray(consumer[crossing]),
                 np.argsort(-size, kind='stable'),
                 len(size) - 1 - backwards)
-
-
-def _both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-  """Numbers groups that are equal in both arrays alike, int32 [G]."""
-  return unique_rows.distinct([first, second])[1].astype(np.int32)
 
 
 def in_topological_order(graph: op_graph.OpGraph,

@@ -31,6 +31,7 @@ from gdp_grappler.graph.control_flow import tensor_lists
 from gdp_grappler.graph.legality import colocation
 from gdp_grappler.graph.legality import fixed_ops
 from gdp_grappler.graph.legality import fusions
+from gdp_grappler.graph.legality import host_memory
 from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.legality import late_reads
 from gdp_grappler.graph.legality import node_types
@@ -160,7 +161,7 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
   copied = tensor_lists.copied(types, raw_edges)
   _fill_lists(table, frames, shared_lists, copied, starts, tensor_bytes,
               io_bytes)
-  kept = _acyclic(table, frames, shared_lists)
+  kept, read_on_host = _acyclic(table, frames, shared_lists)
   sources, outputs, targets = kept.T
   result = op_graph.OpGraph(
       name=source.name, names=tuple(table.names), op_types=tuple(types),
@@ -176,6 +177,7 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       same_numbers=rounding.same_numbers(table, groups, allowed_types, pins,
                                          source.devices),
       element_types_by_name=element_types.by_name(table, called),
+      made_on_host=host_memory.made(table, starts), read_on_host=read_on_host,
       **_launches(table, types, properties, copied, called))
   return result, frames
 
@@ -267,16 +269,18 @@ def _named(variables: tuple[str, ...], table: node_table.NodeTable,
 
 
 def _acyclic(table: node_table.NodeTable, frames: frames_lib.Frames,
-             shared_lists: set[int]) -> np.ndarray:
-  """Returns the edges that do not close loops, int [E, 3]."""
+             shared_lists: set[int]) -> tuple[np.ndarray, np.ndarray]:
+  """Returns edges that do not close loops, [E, 3], and `read_on_host`, [E]."""
   exits = np.array([(s, -1, t) for s, t in frames.exits], int).reshape(-1, 3)
   result = np.concatenate([np.asarray(table.edges), exits])
+  on_host = np.append(host_memory.read(table), np.zeros(len(exits), bool))
   # Each loop that begins with a shared empty list has a list of its own. So
   # such an edge carries no tensor.
   result[np.isin(result[:, 0], list(shared_lists)), 1] = -1
   back = table.flags(lambda node: node.op in op_kinds.NEXT_ITERATIONS)
   merges = table.flags(lambda node: node.op in op_kinds.MERGES)
-  return result[~(back[result[:, 0]] & merges[result[:, 2]])]
+  kept = ~(back[result[:, 0]] & merges[result[:, 2]])
+  return result[kept], on_host[kept] & (result[kept, 1] >= 0)
 
 
 def write(

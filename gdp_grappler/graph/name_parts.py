@@ -10,6 +10,7 @@ _NUMBER = re.compile(r'_\d+$')
 # differentiated.
 _CALLERS = re.compile(
     r'^(((Stateful)?PartitionedCall|Func|gradients|gradient_tape)(_\d+)?/)*')
+_CALLS = re.compile(r'^(((Stateful)?PartitionedCall|Func)(_\d+)?/)*')
 _INFIX = re.compile(r'[^/]+/(?=_\d+$)')
 _GRADIENTS = re.compile(r'(^|/)gradient(s|_tape)(_\d+)?/')
 # Scopes of ops that Grappler has made. They are no layers, and may be inside or
@@ -28,6 +29,11 @@ def node_of(tensor: str) -> str:
 def without_callers(name: str) -> str:
   """Returns an op's name without the scopes of its callers and of gradients."""
   return _CALLERS.sub('', name)
+
+
+def without_calls(name: str) -> str:
+  """Returns an op's name without the calls that it was inlined from."""
+  return _CALLS.sub('', name)
 
 
 def without_infix(name: str) -> str:

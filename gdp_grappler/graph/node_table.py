@@ -98,11 +98,11 @@ class NodeTable:
     self.handle = _Handle(lib.gdp_nodes_new(data, len(data)))
     self._check()
     self.edges = Edges(
-        _copied(lib.gdp_nodes_edges(self.handle.address),
-                3 * lib.gdp_nodes_num_edges(self.handle.address)).reshape(
-                    -1, 3))
-    self.kinds = _copied(lib.gdp_nodes_kinds(self.handle.address),
-                         len(self.nodes))
+        copied(lib.gdp_nodes_edges(self.handle.address),
+               3 * lib.gdp_nodes_num_edges(self.handle.address),
+               np.int32).reshape(-1, 3))
+    self.kinds = copied(lib.gdp_nodes_kinds(self.handle.address),
+                        len(self.nodes), np.int32)
     self._kind_list = self.kinds.tolist()
     self._first = np.unique(self.kinds, return_index=True)[1]
 
@@ -156,12 +156,14 @@ class _Handle:
       _library().gdp_nodes_delete(self.address)
 
 
-def _copied(address: int | None, size: int) -> np.ndarray:
+def copied(address: int | None, size: int,
+           dtype: type[np.generic]) -> np.ndarray:
+  """Returns a copy of a native array, [size]."""
   if not size:
-    return np.zeros(0, np.int32)
-  pointer = ctypes.cast(ctypes.c_void_p(address),
-                        ctypes.POINTER(ctypes.c_int32))
-  return np.ctypeslib.as_array(pointer, (size,)).copy()
+    return np.zeros(0, dtype)
+  data = ctypes.string_at(ctypes.c_void_p(address),
+                          size * np.dtype(dtype).itemsize)
+  return np.frombuffer(data, dtype).copy()
 
 
 @functools.cache

@@ -20,6 +20,20 @@ ELEMENT_TYPES = {'float16': 2, 'bfloat16': 2, 'float64': 8}
 _FLOAT32_BYTES = 4
 # TensorFlow's name for arguments of functions that have no name.
 _NAMELESS = re.compile(r'(^|/)unknown(_\d+)?$')
+# Fields of `OpGraph` with one row for each op, edge or tensor.
+_TEXTS = ('names', 'op_types', 'pins', 'devices', 'variables')
+_OF_OPS: dict[str, Any] = {
+    'flops': np.float64, 'io_bytes': np.float64, 'param_bytes': np.int64,
+    'groups': np.int32, 'allowed_types': np.bool_, 'user_pins': np.bool_,
+    'executions': np.float64, 'stateful': np.bool_, 'same_numbers': np.bool_
+}
+_OF_EDGES: dict[str, Any] = {
+    'edges': np.int32, 'edge_tensors': np.int32, 'read_on_host': np.bool_
+}
+_OF_TENSORS: dict[str, Any] = {
+    'tensor_ops': np.int32, 'tensor_bytes': np.int64, 'made_on_host': np.bool_
+}
+_PAIRS = ('edges', 'allowed_types', 'same_numbers')  # With two columns.
 _Result = TypeVar('_Result')
 
 
@@ -76,11 +90,14 @@ class OpGraph:
       for a call. Other ops are left out and have 0.
     host_ops: Names of ops that have all their tensors in the memory of the
       host, and so launch no kernel, even if they are on a GPU.
+    made_on_host: bool [T], tensors that an op on a GPU makes in the memory of
+      the host, such as shapes.
+    read_on_host: bool [E], edges whose consumer, if it is on a GPU, reads the
+      tensor in the memory of the host, such as conditions.
     coordinates: int32 [G, C], positions of groups (see
       `structure.coordinates`). None means that they are computed from names and
       variables.
-    results: What functions have computed from the graph, such as its
-      coordinates, by the name of the function (see `once_per_graph`).
+    results: What `once_per_graph` keeps, by the name of the function.
   """
 
   name: str
@@ -98,7 +115,7 @@ class OpGraph:
   pins: tuple[str, ...]
   user_pins: np.ndarray
   devices: tuple[str, ...]
-  # `__post_init__` replaces None by ones, False, '' and True.
+  # `__post_init__` replaces None in these fields.
   executions: np.ndarray = None  # type: ignore[assignment]
   stateful: np.ndarray = None  # type: ignore[assignment]
   variables: tuple[str, ...] = None  # type: ignore[assignment]
@@ -110,53 +127,38 @@ class OpGraph:
   winograd_by_name: Mapping[str,
                             float] = dataclasses.field(default_factory=dict)
   host_ops: frozenset[str] = frozenset()
+  made_on_host: np.ndarray = None  # type: ignore[assignment]
+  read_on_host: np.ndarray = None  # type: ignore[assignment]
   coordinates: np.ndarray | None = None
   results: dict[str, Any] = dataclasses.field(default_factory=dict, init=False,
                                               repr=False)
 
   def __post_init__(self) -> None:
-    if self.executions is None:
-      object.__setattr__(self, 'executions', np.ones(len(self.names)))
-    if self.stateful is None:
-      object.__setattr__(self, 'stateful', np.zeros(len(self.names)))
-    if self.variables is None:
-      object.__setattr__(self, 'variables', ('',) * len(self.names))
-    if self.same_numbers is None:
-      object.__setattr__(self, 'same_numbers',
-                         np.ones((len(self.names), len(DEVICE_TYPES))))
-    for field, dtype, shape in (('edges', np.int32, (-1, 2)), ('edge_tensors',
-                                                               np.int32, (-1,)),
-                                ('tensor_ops', np.int32,
-                                 (-1,)), ('tensor_bytes', np.int64,
-                                          (-1,)), ('flops', np.float64, (-1,)),
-                                ('io_bytes', np.float64,
-                                 (-1,)), ('param_bytes', np.int64,
-                                          (-1,)), ('groups', np.int32, (-1,)),
-                                ('allowed_types', np.bool_,
-                                 (-1, len(DEVICE_TYPES))), ('user_pins',
-                                                            np.bool_, (-1,)),
-                                ('executions', np.float64,
-                                 (-1,)), ('stateful', np.bool_,
-                                          (-1,)), ('same_numbers', np.bool_,
-                                                   (-1, len(DEVICE_TYPES)))):
-      array = np.array(getattr(self, field), dtype).reshape(shape)
+    n = len(self.names)
+    for field, default in (('executions', np.ones(n)),
+                           ('stateful', np.zeros(n)), ('variables', ('',) * n),
+                           ('same_numbers', np.ones(
+                               (n, 2))), ('made_on_host',
+                                          np.zeros(len(self.tensor_ops))),
+                           ('read_on_host', np.zeros(len(self.edge_tensors)))):
+      if getattr(self, field) is None:
+        object.__setattr__(self, field, default)
+    for field, dtype in (_OF_OPS | _OF_EDGES | _OF_TENSORS).items():
+      array = np.array(getattr(self, field),
+                       dtype).reshape((-1, 2) if field in _PAIRS else -1)
       array.setflags(write=False)
       object.__setattr__(self, field, array)
-    for field in ('names', 'op_types', 'pins', 'devices', 'variables'):
+    for field in _TEXTS:
       object.__setattr__(self, field, tuple(getattr(self, field)))
     self._check()
 
   def _check(self) -> None:
     n = len(self.names)
-    for field in ('op_types', 'flops', 'io_bytes', 'param_bytes', 'groups',
-                  'allowed_types', 'pins', 'user_pins', 'devices', 'executions',
-                  'stateful', 'variables', 'same_numbers'):
-      if len(getattr(self, field)) != n:
-        raise _invalid(self.name, f'{field} does not have {n} rows')
-    if len(self.edges) != len(self.edge_tensors):
-      raise _invalid(self.name, 'edges and edge_tensors differ in length')
-    if len(self.tensor_ops) != len(self.tensor_bytes):
-      raise _invalid(self.name, 'tensor_ops and tensor_bytes differ')
+    for rows, fields in ((n, (*_TEXTS, *_OF_OPS)), (len(self.edges), _OF_EDGES),
+                         (len(self.tensor_ops), _OF_TENSORS)):
+      for field in fields:
+        if len(getattr(self, field)) != rows:
+          raise _invalid(self.name, f'{field} does not have {rows} rows')
     for field, bound in (('edges', n), ('tensor_ops', n),
                          ('edge_tensors', len(self.tensor_ops))):
       array = getattr(self, field)
@@ -210,16 +212,12 @@ class OpGraph:
   @functools.cached_property
   def rounds(self) -> np.ndarray:
     """float64 [N], `rounds_by_name` as an array over all ops."""
-    if not self.rounds_by_name:
-      return np.ones(self.num_ops)
-    return np.array([self.rounds_by_name.get(name, 1.) for name in self.names])
+    return self._of_ops(self.rounds_by_name, 1.)
 
   @functools.cached_property
   def winograd_shares(self) -> np.ndarray:
     """float64 [N], `winograd_by_name` as an array over all ops."""
-    if not self.winograd_by_name:
-      return np.zeros(self.num_ops)
-    return np.array([self.winograd_by_name.get(n, 0.) for n in self.names])
+    return self._of_ops(self.winograd_by_name, 0.)
 
   @functools.cached_property
   def works_on_host(self) -> np.ndarray:
@@ -230,19 +228,21 @@ class OpGraph:
   @functools.cached_property
   def element_types(self) -> np.ndarray:
     """str [N], `element_types_by_name` as an array over all ops."""
-    known = self.element_types_by_name
-    if not known:
-      return np.full(self.num_ops, 'float32')
-    return np.array([known.get(name, 'float32') for name in self.names])
+    return self._of_ops(self.element_types_by_name, 'float32')
+
+  def _of_ops(self, by_name: Mapping[str, Any],
+              default: float | str) -> np.ndarray:
+    """[N], values by name of the op as an array over all ops."""
+    if not by_name:
+      return np.full(self.num_ops, default)
+    return np.array([by_name.get(name, default) for name in self.names])
 
   @functools.cached_property
   def element_bytes(self) -> np.ndarray:
     """int64 [N], bytes of an element of each op."""
-    if not self.element_types_by_name:
-      return np.full(self.num_ops, _FLOAT32_BYTES)
-    return np.array(
-        [ELEMENT_TYPES.get(t, _FLOAT32_BYTES) for t in self.element_types],
-        np.int64)
+    types = self.element_types_by_name
+    sizes = {n: ELEMENT_TYPES.get(types[n], _FLOAT32_BYTES) for n in types}
+    return self._of_ops(sizes, _FLOAT32_BYTES)
 
   @functools.cached_property
   def pinned_ops(self) -> dict[str, list[int]]:
@@ -354,7 +354,15 @@ class OpGraph:
     return int(min(largest, key=lambda op: (len(self.label(op)), op)))
 
   def replace(self, **changes: Any) -> OpGraph:
-    """Returns a copy with some fields changed."""
+    """Returns a copy with some fields changed.
+
+    New edges need a new `read_on_host`, and new tensors a new `made_on_host`,
+    if the graph has such edges or tensors.
+    """
+    for field, flags in (('edges', 'read_on_host'), ('tensor_ops',
+                                                     'made_on_host')):
+      if field in changes and not getattr(self, flags).any():
+        changes.setdefault(flags, None)
     return dataclasses.replace(self, **changes)
 
 

@@ -89,16 +89,18 @@ def estimate(table: node_table.NodeTable, unknown_dim: int) -> OpProperties:
       raise errors.InvalidGraphError(
           'TensorFlow cannot infer the shapes of graph '
           f'"{table.graph_name}": {error.rstrip(".")}.')
-    starts = _copy(lib.gdp_properties_starts(handle), n + 1, np.int64)
-    ranks = _copy(lib.gdp_properties_ranks(handle), starts[-1], np.int64)
-    result = OpProperties(
-        flops=_copy(lib.gdp_properties_flops(handle), n, np.float64),
-        io_bytes=_copy(lib.gdp_properties_io_bytes(handle), n,
-                       np.float64), output_starts=starts,
-        output_bytes=_copy(lib.gdp_properties_bytes(handle), starts[-1],
-                           np.int64), output_ranks=ranks,
-        output_dims=_copy(lib.gdp_properties_dims(handle),
-                          ranks[ranks > 0].sum(), np.int64))
+
+    def array(name: str, size: int, dtype: type[np.generic]) -> np.ndarray:
+      address = getattr(lib, f'gdp_properties_{name}')(handle)
+      return node_table.copied(address, size, dtype)
+
+    starts = array('starts', n + 1, np.int64)
+    count = int(starts[-1])
+    ranks = array('ranks', count, np.int64)
+    dims = array('dims', int(ranks[ranks > 0].sum()), np.int64)
+    result = OpProperties(array('flops', n, np.float64),
+                          array('io_bytes', n, np.float64), starts,
+                          array('bytes', count, np.int64), ranks, dims)
   finally:
     lib.gdp_properties_delete(handle)
   reserved = recurrence_rounds.reserved_bytes(table.nodes,
@@ -147,29 +149,18 @@ def _replace_argument(node: Any) -> None:
     node.attr['shared_name'].s = node.name.encode()
 
 
-def _copy(address: int | None, size: int,
-          dtype: type[np.generic]) -> np.ndarray:
-  if not size:
-    return np.zeros(0, dtype)
-  kind: type[ctypes.c_double] | type[ctypes.c_int64] = (
-      ctypes.c_double if dtype == np.float64 else ctypes.c_int64)
-  pointer = ctypes.cast(ctypes.c_void_p(address), ctypes.POINTER(kind))
-  return np.ctypeslib.as_array(pointer, (int(size),)).astype(dtype, copy=True)
-
-
+@functools.cache
 def _library() -> ctypes.CDLL:
   lib = native.load(native.Library.GRAPPLER)
-  lib.gdp_properties_new.restype = ctypes.c_void_p
-  lib.gdp_properties_new.argtypes = [
-      ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p,
-      ctypes.c_int64
-  ]
-  lib.gdp_properties_delete.restype = None
-  lib.gdp_properties_error.restype = ctypes.c_char_p
-  for name in ('error', 'flops', 'io_bytes', 'starts', 'bytes', 'ranks', 'dims',
-               'delete'):
-    function = getattr(lib, f'gdp_properties_{name}')
-    function.argtypes = [ctypes.c_void_p]
-    if name not in ('error', 'delete'):
-      function.restype = ctypes.c_void_p
+  pointer, text = ctypes.c_void_p, ctypes.c_char_p
+  arrays = 'flops', 'io_bytes', 'starts', 'bytes', 'ranks', 'dims'
+  native.declare(
+      lib, {
+          'gdp_properties_new':
+              (pointer,
+               [pointer, text, ctypes.c_size_t, pointer, ctypes.c_int64]),
+          'gdp_properties_delete': (None, [pointer]),
+          'gdp_properties_error': (text, [pointer]),
+          **{f'gdp_properties_{n}': (pointer, [pointer]) for n in arrays},
+      })
   return lib

@@ -21,6 +21,7 @@ _MAKERS = {'SparseTensorToCSRSparseMatrix': 0, 'DenseToCSRSparseMatrix': 1}
 _SAME_PLACES = frozenset(('Identity', 'SparseMatrixMul', 'SparseMatrixSoftmax',
                           'SparseMatrixSoftmaxGrad', 'SparseMatrixTranspose'))
 _INDEX_BYTES = 4  # Of the column of a number.
+_Inputs = dict[int, list[tuple[int, int]]]
 
 
 def work(table: node_table.NodeTable,
@@ -37,7 +38,7 @@ def work(table: node_table.NodeTable,
   """
   if _PRODUCT not in table.types:
     return {}
-  inputs: dict[int, list[tuple[int, int]]] = {}
+  inputs: _Inputs = {}
   for source, output, op in table.edges:
     if output >= 0:
       inputs.setdefault(op, []).append((source, output))
@@ -62,8 +63,7 @@ def work(table: node_table.NodeTable,
   return result
 
 
-def _places(table: node_table.NodeTable, inputs: dict[int, list[tuple[int,
-                                                                      int]]],
+def _places(table: node_table.NodeTable, inputs: _Inputs,
             op: int) -> tuple[int, int] | None:
   """Returns the tensor with the places of an op's numbers; None if unknown."""
   while table.nodes[op].op in _SAME_PLACES:

@@ -1,5 +1,6 @@
 #include "gdp_grappler/graph/start_order.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <map>
@@ -11,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/node_def.pb.h"
@@ -23,6 +25,8 @@ namespace {
 constexpr int kOrdered = 8;
 // Grappler removes ops of type NoOp that only pass on control, but not these.
 constexpr char kTrigger[] = "ControlTrigger";
+// Marks the ops that are added. Their names change if a program imports them.
+constexpr char kMark[] = "_gdp_start_order";
 constexpr char kArgument[] = "_Arg";
 
 bool IsOnGpu(const NodeDef& node) {
@@ -86,8 +90,7 @@ class StartFinder {
   std::unordered_map<absl::string_view, const NodeDef*> arguments_;
 };
 
-// A prefix for the names of triggers that no name of the graph has. `drop` in
-// start_order.py finds triggers by this prefix.
+// A prefix for the names of triggers that no name of the graph has.
 std::string NewPrefix(const GraphDef& graph) {
   std::string result = "gdp_start_order/";
   for (bool taken = true; taken;) {
@@ -114,6 +117,7 @@ std::vector<int> AddLevel(const std::vector<int>& nodes,
       trigger->set_device(device);
       // Otherwise XLA could compile unrelated followers of a trigger together.
       (*trigger->mutable_attr())["_XlaCompile"].set_b(false);
+      (*trigger->mutable_attr())[kMark].set_b(true);
     }
     graph->mutable_node(nodes[i])->add_input(
         absl::StrCat("^", graph->node(result.back()).name()));
@@ -121,7 +125,64 @@ std::vector<int> AddLevel(const std::vector<int>& nodes,
   return result;
 }
 
+bool IsAdded(const NodeDef& node) {
+  return node.op() == kTrigger && node.attr().contains(kMark);
+}
+
+// Replaces the inputs of a node that are added triggers by what these wait for.
+// A program may import a graph within `tf.control_dependencies`, and Grappler
+// removes a control edge of an op if a trigger of this op has it as well.
+void Bypass(
+    const std::unordered_map<absl::string_view, const NodeDef*>& triggers,
+    NodeDef* node) {
+  const auto trigger_of = [&](const std::string& input) {
+    return triggers.find(absl::StripPrefix(input, "^"));
+  };
+  if (std::none_of(node->input().begin(), node->input().end(),
+                   [&](const std::string& input) {
+                     return trigger_of(input) != triggers.end();
+                   })) {
+    return;
+  }
+  std::vector<std::string> inputs(node->input().begin(), node->input().end());
+  std::unordered_set<std::string> known(inputs.begin(), inputs.end());
+  node->clear_input();
+  for (size_t i = 0; i < inputs.size(); ++i) {  // Grows in the loop.
+    const auto found = trigger_of(inputs[i]);
+    if (found == triggers.end()) {
+      node->add_input(inputs[i]);
+      continue;
+    }
+    for (const std::string& input : found->second->input()) {
+      if (known.insert(input).second) inputs.push_back(input);
+    }
+  }
+}
+
 }  // namespace
+
+bool HasStartOrder(const GraphDef& graph) {
+  return std::any_of(graph.node().begin(), graph.node().end(), IsAdded);
+}
+
+void DropStartOrder(const std::unordered_set<std::string>& kept,
+                    GraphDef* graph) {
+  std::unordered_map<absl::string_view, const NodeDef*> triggers;
+  for (const NodeDef& node : graph->node()) {
+    if (IsAdded(node) && !kept.count(node.name())) {
+      triggers.emplace(node.name(), &node);
+    }
+  }
+  auto* nodes = graph->mutable_node();
+  int end = 0;
+  for (int i = 0; i < nodes->size(); ++i) {
+    NodeDef* node = nodes->Mutable(i);
+    if (triggers.count(node->name())) continue;
+    Bypass(triggers, node);
+    nodes->SwapElements(end++, i);
+  }
+  nodes->DeleteSubrange(end, nodes->size() - end);
+}
 
 void OrderStarts(GraphDef* graph) {
   const Starts starts = StartFinder(*graph).Find();
@@ -141,14 +202,14 @@ void OrderStarts(GraphDef* graph) {
 }  // namespace grappler
 }  // namespace tensorflow
 
-extern "C" {
-
-// Returns a serialized GraphDef after `OrderStarts`, which `free` deletes, or
-// null if it is larger than 2 GB.
-char* gdp_order_starts(const char* data, size_t size, size_t* new_size) {
+// Returns a serialized GraphDef after a change, which `free` deletes, or null
+// if it is larger than 2 GB.
+template <typename Change>
+static char* Changed(const char* data, size_t size, const Change& change,
+                     size_t* new_size) {
   tensorflow::GraphDef graph;
   if (!graph.ParseFromArray(data, static_cast<int>(size))) return nullptr;
-  tensorflow::grappler::OrderStarts(&graph);
+  change(&graph);
   *new_size = graph.ByteSizeLong();
   char* result = static_cast<char*>(malloc(*new_size + 1));
   if (result != nullptr &&
@@ -157,6 +218,20 @@ char* gdp_order_starts(const char* data, size_t size, size_t* new_size) {
     return nullptr;
   }
   return result;
+}
+
+extern "C" {
+
+// Both return what `Changed` does.
+char* gdp_order_starts(const char* data, size_t size, size_t* new_size) {
+  return Changed(data, size, tensorflow::grappler::OrderStarts, new_size);
+}
+
+char* gdp_drop_start_order(const char* data, size_t size, size_t* new_size) {
+  const auto drop = [](tensorflow::GraphDef* graph) {
+    tensorflow::grappler::DropStartOrder({}, graph);
+  };
+  return Changed(data, size, drop, new_size);
 }
 
 void gdp_delete_graph(char* graph) { free(graph); }

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import re
+from typing import Callable
 
 from tensorflow.core.framework import graph_pb2
 
 from gdp_grappler import errors
 from gdp_grappler import native
-from gdp_grappler.graph import name_parts
 
-# Type and names of the nodes that are added.
-_TRIGGER = 'ControlTrigger'
-_ADDED = re.compile('gdp_start_order_*/')
+# Type and mark of the nodes that are added.
+_TRIGGER, _MARK = 'ControlTrigger', '_gdp_start_order'
 
 
 def fix(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
@@ -31,50 +29,52 @@ def fix(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
     GdpError: the graph is larger than 2 GB.
     PluginError: the native library is missing.
   """
+  return _changed(graph_def, _library().gdp_order_starts)
+
+
+def dropped(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
+  """Returns a graph without the nodes and control edges that `fix` added.
+
+  They belong to its placement, and would be in the way of another one. What an
+  op waited for through them it then waits for directly.
+
+  Args:
+    graph_def: A graph. It is returned itself if it has no such nodes.
+
+  Raises:
+    GdpError: the graph is larger than 2 GB.
+    PluginError: the native library is missing.
+  """
+  if not any(
+      node.op == _TRIGGER and _MARK in node.attr for node in graph_def.node):
+    return graph_def
+  return _changed(graph_def, _library().gdp_drop_start_order)
+
+
+def _changed(graph_def: graph_pb2.GraphDef,
+             change: Callable[..., int]) -> graph_pb2.GraphDef:
   data, size = graph_def.SerializeToString(), ctypes.c_size_t()
-  lib = _library()
-  address = lib.gdp_order_starts(data, len(data), ctypes.byref(size))
+  address = change(data, len(data), ctypes.byref(size))
   if not address:
-    raise errors.GdpError('A graph of more than 2 GB cannot be written.')
+    raise errors.GdpError(
+        'The graph is larger than TensorFlow can read: more than 2 GB with its '
+        'devices. Keep its weights in variables.')
   try:
     return graph_pb2.GraphDef.FromString(ctypes.string_at(address, size.value))
   finally:
-    lib.gdp_delete_graph(address)
-
-
-def drop(graph_def: graph_pb2.GraphDef) -> None:
-  """Removes the nodes and control edges that `fix` added to a graph.
-
-  They belong to its placement, and would be in the way of another one.
-
-  Args:
-    graph_def: A graph, which is changed.
-  """
-  added = {
-      node.name for node in graph_def.node
-      if node.op == _TRIGGER and _ADDED.match(node.name)
-  }
-  if not added:
-    return
-  kept = [node for node in graph_def.node if node.name not in added]
-  for node in kept:
-    inputs = [i for i in node.input if name_parts.node_of(i) not in added]
-    del node.input[:]
-    node.input.extend(inputs)
-  copied = graph_pb2.GraphDef(node=kept)
-  del graph_def.node[:]
-  graph_def.node.extend(copied.node)
+    _library().gdp_delete_graph(address)
 
 
 @functools.cache
 def _library() -> ctypes.CDLL:
   lib = native.load(native.Library.GRAPPLER)
+  change = (ctypes.c_void_p,
+            [ctypes.c_char_p, ctypes.c_size_t,
+             ctypes.POINTER(ctypes.c_size_t)])
   native.declare(
       lib, {
-          'gdp_order_starts': (ctypes.c_void_p, [
-              ctypes.c_char_p, ctypes.c_size_t,
-              ctypes.POINTER(ctypes.c_size_t)
-          ]),
+          'gdp_order_starts': change,
+          'gdp_drop_start_order': change,
           'gdp_delete_graph': (None, [ctypes.c_void_p]),
       })
   return lib

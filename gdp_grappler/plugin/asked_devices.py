@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import contextvars
 from typing import Any, Callable, TYPE_CHECKING
 import weakref
 
@@ -15,12 +15,8 @@ if TYPE_CHECKING:
   from gdp_grappler.graph.sources import wishes
   from gdp_grappler.plugin import settings as settings_lib
 
-
-class _Local(threading.local):
-  graph: Any = None
-
-
-_local = _Local()
+# The graph of the session that this thread runs.
+_graph = contextvars.ContextVar[Any]('graph', default=None)
 _of_graphs: weakref.WeakKeyDictionary[Any, tuple[int, wishes.Wishes]] = (
     weakref.WeakKeyDictionary())
 
@@ -34,8 +30,8 @@ def of(graph_id: str) -> wishes.Wishes:
   from gdp_grappler.graph.sources import wishes
   if wishes.is_function(graph_id):
     return wishes.of_function(graph_id)
-  if _local.graph is not None:
-    return _of_session(_local.graph, graph_id)
+  if (graph := _graph.get()) is not None:
+    return _of_session(graph, graph_id)
   return wishes.UNKNOWN
 
 
@@ -49,11 +45,11 @@ def in_session(run: Callable[..., Any], session: Any, *args: Any,
     *args: Other arguments of the method.
     **kwargs: Further arguments of the method.
   """
-  outer, _local.graph = _local.graph, session.graph
+  token = _graph.set(session.graph)
   try:
     return run(session, *args, **kwargs)
   finally:
-    _local.graph = outer
+    _graph.reset(token)
 
 
 def _of_session(graph: Any, graph_id: str) -> wishes.Wishes:
@@ -139,16 +135,13 @@ def warn_of_missing(device: str, who: str,
   from gdp_grappler.cluster import cluster as cluster_lib
   where = (f'cluster "{settings.cluster}"'
            if settings.cluster else 'this program')
-  _warn_once_of(cluster_lib.short_name(device), where, who)
+  name = cluster_lib.short_name(device)
+  if (name, where) in _warned:
+    return
+  _warned.add((name, where))
+  notices.warn_once(
+      f'tf.device asks for {name}, which {where} does not have (first by '
+      f'"{who}"): ops that ask for it are placed as if they did not')
 
 
 _warned: set[tuple[str, str]] = set()
-
-
-def _warn_once_of(device: str, where: str, who: str) -> None:
-  if (device, where) in _warned:
-    return
-  _warned.add((device, where))
-  notices.warn_once(
-      f'tf.device asks for {device}, which {where} does not have (first by '
-      f'"{who}"): ops that ask for it are placed as if they did not')

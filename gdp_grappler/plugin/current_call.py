@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+import contextvars
 import re
-import threading
 from typing import Any, Callable, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -104,26 +104,22 @@ class LeftAlone(Named):
     return outcome.leave_alone
 
 
-class _Local(threading.local):
-  call: RunningCall | None = None
-
-
-_local = _Local()
+_call = contextvars.ContextVar[RunningCall | None]('call', default=None)
 
 
 def current() -> RunningCall | None:
   """Returns the innermost call that this thread runs; None without one."""
-  return _local.call
+  return _call.get()
 
 
 def run(call: RunningCall, function: Callable[..., Any], *args: Any,
         **kwargs: Any) -> Any:
   """Runs a function as part of a call, and returns its result."""
-  outer, _local.call = _local.call, call
+  token = _call.set(call)
   try:
     return function(*args, **kwargs)
   finally:
-    _local.call = outer
+    _call.reset(token)
 
 
 def named(line: str, call: RunningCall | None, graph_id: str = '') -> str:

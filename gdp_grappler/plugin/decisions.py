@@ -151,8 +151,6 @@ def recall(name: str, devices: Sequence[str]) -> outcome_lib.Outcome | None:
   except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
     notices.warn_once(f'{place} is damaged. The graph is placed anew.')
     return None
-  if result is None:
-    return None
   try:
     os.utime(place)  # The least recently used decisions are removed first.
   except OSError:
@@ -188,8 +186,8 @@ def _to_json(name: str, outcome: outcome_lib.Outcome) -> dict[str, Any]:
 
 
 def _from_json(fields: Mapping[str, Any], name: str,
-               devices: frozenset[str]) -> outcome_lib.Outcome | None:
-  """Returns the decision in a result of `_to_json`; None for an old format.
+               devices: frozenset[str]) -> outcome_lib.Outcome:
+  """Returns the decision in a result of `_to_json`.
 
   Args:
     fields: Result of `_to_json`.
@@ -202,8 +200,6 @@ def _from_json(fields: Mapping[str, Any], name: str,
   """
   if digests.FIELD not in fields or digests.differs(fields):
     raise ValueError('changed since it was written')
-  if not {'fitted', 'key', 'topic'} <= set(fields):
-    return None
   if fields['key'] != name:
     raise ValueError('a decision about another graph')
   names, placed = list(fields['names']), None

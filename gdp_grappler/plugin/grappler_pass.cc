@@ -211,7 +211,13 @@ class GdpPlacement : public CustomGraphOptimizer {
         !settings_.empty() && (devices.size() > 1 || anywhere_);
     if (!may_place && !capture_) return absl::AbortedError("one device");
     if (!IsPlaced(item.graph)) return absl::AbortedError("not placed yet");
-    return Ask(place, item, devices, may_place, optimized_graph);
+    if (!HasStartOrder(item.graph)) {
+      return Ask(place, item, devices, may_place, optimized_graph);
+    }
+    // A copy, because an answer may leave the graph as it was.
+    GrapplerItem unordered(item);
+    DropStartOrder(item.NodesToPreserve(), &unordered.graph);
+    return Ask(place, unordered, devices, may_place, optimized_graph);
   }
 
   absl::Status Ask(GdpPlaceFunction place, const GrapplerItem& item,

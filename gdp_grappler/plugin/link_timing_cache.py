@@ -13,7 +13,7 @@ import pathlib
 import statistics
 import threading
 import time
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Callable, Mapping, Sequence
 
 from gdp_grappler import cache
 from gdp_grappler import digests
@@ -155,15 +155,11 @@ def _kept(place: pathlib.Path) -> _Wires:
     fields = json.loads(data)
     if digests.differs(fields):
       raise ValueError('it was changed')
-    return _of_rows(fields['wires'])
+    return {
+        frozenset((one, other)):
+            task_links.Wire(float(latency_s), float(bytes_per_s))
+        for one, other, latency_s, bytes_per_s in fields['wires']
+    }
   except (ValueError, KeyError, TypeError) as error:
     notices.say(f'{place} is damaged: {error}. The network is timed anew.')
     return {}
-
-
-def _of_rows(rows: Iterable[Any]) -> _Wires:
-  return {
-      frozenset((one, other)):
-          task_links.Wire(float(latency_s), float(bytes_per_s))
-      for one, other, latency_s, bytes_per_s in rows
-  }

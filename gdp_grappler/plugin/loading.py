@@ -7,7 +7,7 @@ about the graph. So the pass leaves these graphs as they are.
 
 from __future__ import annotations
 
-import threading
+import contextvars
 from typing import Any
 
 from gdp_grappler import method_wrapping
@@ -15,17 +15,12 @@ from gdp_grappler import method_wrapping
 _MODULE, _CLASS = ('tensorflow.python.saved_model.load_v1_in_v2',
                    '_EagerSavedModelLoader')
 
-
-class _Local(threading.local):
-  is_loading = False
-
-
-_local = _Local()
+_is_loading = contextvars.ContextVar('is_loading', default=False)
 
 
 def is_current() -> bool:
   """Whether this thread is loading a SavedModel of v1."""
-  return _local.is_loading
+  return _is_loading.get()
 
 
 def install() -> None:
@@ -41,8 +36,8 @@ def _wrap(module: Any) -> None:
 
 
 def _load(stock: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
-  outer, _local.is_loading = _local.is_loading, True
+  token = _is_loading.set(True)
   try:
     return stock(self, *args, **kwargs)
   finally:
-    _local.is_loading = outer
+    _is_loading.reset(token)

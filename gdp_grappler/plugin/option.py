@@ -56,6 +56,8 @@ def add_to(config: Any, value: Any, is_planned: bool = False) -> None:
   settings = settings_lib.from_option(value)
   if settings is None and not environment.capture_directory():
     return
+  if settings is not None and settings.policy is None and settings.plan is None:
+    _warn_of_policy(environment.policy_folder())
   rewrite_options = config.graph_options.rewrite_options
   if any(o.name == switch.NAME for o in rewrite_options.custom_optimizers):
     return
@@ -71,6 +73,19 @@ def add_to(config: Any, value: Any, is_planned: bool = False) -> None:
     optimizer.parameter_map['planned'].b = True
   optimizer.parameter_map['iterations'].i = (
       rewrite_options.meta_optimizer_iterations or _DEFAULT_ITERATIONS)
+
+
+@functools.cache
+def _warn_of_policy(folder: str) -> None:
+  """Warns if GDP_POLICY names no network, even if no graph will need one."""
+  if not folder:
+    return
+  # Imported when needed: most programs use the shipped network.
+  from gdp_grappler.placers.policy import named_policy
+  try:
+    named_policy.read(None)
+  except errors.GdpError as error:
+    notices.warn_once(str(error))
 
 
 def _keep_attributes(rewrite_options: Any) -> None:

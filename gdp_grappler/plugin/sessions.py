@@ -27,7 +27,7 @@ def install(add_option: Callable[[Any], None]) -> None:
   def init(stock: Any, self: Any, target: Any = '', graph: Any = None,
            config: Any = None) -> None:
     stock(self, target, graph, _with_option(config, add_option))
-    if _is_remote(target) and _has_pass(self._config):
+    if _text(target or '').startswith('grpc:') and _has_pass(self._config):
       notices.say_once(f'sessions on {_text(target)}: that server places their '
                        'graphs, if gdp-grappler is installed there, and says '
                        'so itself')
@@ -53,10 +53,6 @@ def has_one_thread(executor: str, what: str) -> bool:
 
 def _text(target: Any) -> str:
   return target.decode() if isinstance(target, bytes) else str(target)
-
-
-def _is_remote(target: Any) -> bool:
-  return _text(target or '').startswith('grpc:')
 
 
 def _has_pass(config: Any) -> bool:

@@ -108,11 +108,14 @@ def watch_functions(tell: Callable[[str], None],
   """
   from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
+  from gdp_grappler.plugin import op_traces
+
   def initialize(stock: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
     if self._jit_compile:
       tell(self._name)
     # A trace with the option on has a deeper stack of Python functions.
-    result = stack_room.call(stock, self, *args, **kwargs)
+    with op_traces.WithoutPackage():
+      result = stack_room.call(stock, self, *args, **kwargs)
     if self._jit_compile:
       traced(self)
     return result

@@ -142,14 +142,8 @@ class WorkerProcess:
           'by somebody', killed)
     how = (f'signal {signal.Signals(-code).name}'
            if code < 0 else f'exit code {code}')
-    last = self.last_words()
-    return Died(f'the process ended with {how}{": " if last else ""}{last}',
-                killed)
-
-  def last_words(self) -> str:
-    """Returns the last line of the process's standard error; '' for none."""
-    lines = self.said()
-    return lines[-1][:200] if lines else ''
+    last = ''.join(f': {line[:200]}' for line in self.said()[-1:])
+    return Died(f'the process ended with {how}{last}', killed)
 
   def said(self) -> list[str]:
     """Returns the lines of the process's standard error."""

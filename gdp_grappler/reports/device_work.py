@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.reports import units
@@ -36,6 +37,15 @@ def of_schedule(placement: placement_lib.Placement,
                   minlength=count),
       np.bincount(schedule.work_devices,
                   schedule.work_end_s - schedule.work_start_s, minlength=count))
+
+
+def pool_names(cluster: cluster_lib.Cluster) -> list[str]:
+  """Returns names of memories, [P]; 'CPU:0 + CPU:1' for a shared one."""
+  pools = cluster.memory_pools.tolist()
+  return [
+      ' + '.join(label for label, own in zip(cluster.device_labels, pools)
+                 if own == pool) for pool in range(max(pools) + 1)
+  ]
 
 
 def rows(placement: placement_lib.Placement,

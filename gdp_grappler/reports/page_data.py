@@ -12,11 +12,11 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import critical_chain
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation import what_if
+from gdp_grappler.evaluation.costs import op_details
 from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
@@ -30,6 +30,9 @@ _AXES = (('seconds', 1e6), ('milliseconds', 1e3), ('microseconds', 1.))
 _MEMORY_POINTS = 1500
 # Largest number of tensors in the table of the cut.
 _MOST_CUTS = 100
+# Why an op that a plan puts on a GPU is shown on a CPU.
+_ON_HOST = ('; if a plan puts it on a GPU, a thread of the host computes it, '
+            'because it takes and gives tensors in the memory of the host')
 # Largest number of rows of the critical chain.
 _MOST_STRETCHES = 400
 
@@ -66,7 +69,9 @@ def page_data(graph: op_graph.OpGraph, runs: Sequence[PageRun],
                    ), 'devices': list(cluster.device_labels),
       'deviceColors': [colors.of_device(i) for i in range(cluster.num_devices)],
       'transferColor': colors.TRANSFER, 'families': list(colors.FAMILIES),
-      'familyColors': list(colors.FAMILIES.values()), 'pools': _pools(cluster),
+      'familyColors': list(colors.FAMILIES.values()),
+      'pools': [{'name': name, 'bytes': size} for name, size in zip(
+          device_work.pool_names(cluster), cluster.pool_bytes.tolist())],
       'ops': _ops(graph, reasons), 'runs': [_run(graph, run) for run in runs]
   }
 
@@ -78,14 +83,6 @@ def _axis(step_us: float) -> dict[str, Any]:
   return {'unit': unit, 'us': unit_us}
 
 
-def _pools(cluster: cluster_lib.Cluster) -> list[dict[str, Any]]:
-  labels = np.array(cluster.device_labels, object)
-  return [{
-      'name': ' + '.join(labels[cluster.memory_pools == pool]),
-      'bytes': int(size)
-  } for pool, size in enumerate(cluster.pool_bytes)]
-
-
 def _ops(graph: op_graph.OpGraph,
          reasons: reasons_lib.Reasons) -> dict[str, Any]:
   """Columns [N] of ops. Types, families and reasons are indices of names."""
@@ -94,8 +91,8 @@ def _ops(graph: op_graph.OpGraph,
   family_of = [families.index(op_families.family(t).name) for t in types]
   texts: dict[str, int] = {}
   why = []
-  for op in range(graph.num_ops):
-    text = reasons.of(op).text
+  for op, leaves in enumerate(op_details.leave_gpus(graph).tolist()):
+    text = reasons.of(op).text + (_ON_HOST if leaves else '')
     why.append(texts.setdefault(text, len(texts)))
   type_of = [types[t] for t in graph.op_types]
   return {
@@ -122,9 +119,9 @@ def _run(graph: op_graph.OpGraph, run: PageRun) -> dict[str, Any]:
       'duration': _us(schedule.end_s - schedule.start_s),
       'transfers': _transfers(graph, schedule),
       'memory': _memory(schedule, len(placement.cluster.pool_bytes)),
-      'work': _work(placement, schedule), 'critical': sorted(
-          p.index for p in chain if not p.is_transfer
-      ), **_chain_table(_chain_parts(placement, schedule, chain)),
+      'work': _work(placement, schedule),
+      'critical': sorted(p.index for p in chain if not p.is_transfer
+                        ), **_chain_table(_chain_parts(schedule, chain)),
       **_cut_table(what_if.cuts(graph, placement))
   }
 
@@ -210,7 +207,7 @@ def _work(placement: placement_lib.Placement,
 
 
 def _chain_parts(
-    placement: placement_lib.Placement, schedule: schedule_lib.Schedule,
+    schedule: schedule_lib.Schedule,
     chain: Sequence[critical_chain.ChainPart]) -> list[dict[str, Any]]:
   """Returns the critical chain. Consecutive ops of a device are one part."""
   rows: list[dict[str, Any]] = []

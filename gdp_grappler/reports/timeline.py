@@ -19,6 +19,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import colors
+from gdp_grappler.reports import device_work
 from gdp_grappler.reports import trace_links
 from gdp_grappler.reports import trace_tracks
 
@@ -63,7 +64,7 @@ def chrome_trace(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
           *_work(graph, schedule, shown), *_memory(schedule, cluster),
           *trace_links.transfers(graph, schedule, shown),
           *trace_links.messages(graph, schedule, shown),
-          *trace_links.arrows(graph, schedule, shown)
+          *trace_links.arrows(graph, schedule, cluster, shown)
       ],
       'displayTimeUnit': 'ms',
       'otherData': {
@@ -114,19 +115,10 @@ def _work(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
                              colors.TRACE_TRANSFER, {'transfer': transfer})
 
 
-def _memory_names(cluster: cluster_lib.Cluster) -> list[str]:
-  """[P], the devices of each pool."""
-  pools = cluster.memory_pools.tolist()
-  return [
-      ' + '.join(label for label, p in zip(cluster.device_labels, pools)
-                 if p == pool) for pool in range(max(pools) + 1)
-  ]
-
-
 def _memory(schedule: schedule_lib.Schedule,
             cluster: cluster_lib.Cluster) -> Iterator[trace_tracks.Event]:
   """Yields the events of a counter for each pool."""
-  names = _memory_names(cluster)
+  names = device_work.pool_names(cluster)
   for time, pool, live in zip(trace_tracks.microseconds(schedule.memory_s),
                               schedule.memory_pools.tolist(),
                               schedule.memory_bytes.tolist()):

@@ -6,6 +6,8 @@ from typing import Iterator
 
 import numpy as np
 
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.costs import op_details
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import colors
@@ -50,9 +52,11 @@ def messages(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
 
 
 def arrows(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
+           cluster: cluster_lib.Cluster,
            shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
   """Yields arrows from producers over links to the first consumers."""
-  consumers = _first_consumers(graph, schedule)
+  consumers = _first_consumers(graph, schedule, cluster)
+  devices, slots = schedule.devices.tolist(), schedule.slots.tolist()
   op_start = trace_tracks.microseconds(schedule.start_s)
   start = trace_tracks.microseconds(schedule.transfer_start_s)
   for index in np.flatnonzero(trace_tracks.sizes(graph, schedule)).tolist():
@@ -61,15 +65,13 @@ def arrows(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
     if consumer is None:
       continue
     producer = int(schedule.transfer_ops[index])
-    for phase, track, moment in (('s',
-                                  shown.slots[source,
-                                              int(schedule.slots[producer])],
+    for phase, track, moment in (('s', shown.slots[devices[producer],
+                                                   slots[producer]],
                                   op_start[producer]),
                                  ('t', shown.links[source,
                                                    target], start[index]),
-                                 ('f',
-                                  shown.slots[target,
-                                              int(schedule.slots[consumer])],
+                                 ('f', shown.slots[devices[consumer],
+                                                   slots[consumer]],
                                   op_start[consumer])):
       yield {
           'ph': phase,
@@ -90,15 +92,14 @@ def _link(schedule: schedule_lib.Schedule, index: int) -> tuple[int, int]:
 
 
 def _first_consumers(
-    graph: op_graph.OpGraph,
-    schedule: schedule_lib.Schedule) -> dict[tuple[int, int], int]:
-  """Returns the first reader by tensor and device."""
+    graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
+    cluster: cluster_lib.Cluster) -> dict[tuple[int, int], int]:
+  """Returns the first reader by tensor and the device that receives it."""
   edges = np.flatnonzero(graph.edge_tensors >= 0)
   # Entered from late to early, so that the earliest reader stays.
   edges = edges[np.argsort(-schedule.start_s[graph.edges[edges, 1]],
                            kind='stable')]
-  ops = graph.edges[edges, 1]
+  _, places = op_details.tensor_places(graph, cluster, schedule.devices)
   return dict(
-      zip(
-          zip(graph.edge_tensors[edges].tolist(),
-              schedule.devices[ops].tolist()), ops.tolist()))
+      zip(zip(graph.edge_tensors[edges].tolist(), places[edges].tolist()),
+          graph.edges[edges, 1].tolist()))

@@ -15,12 +15,10 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.distribute import sharded_variable
 from tensorflow.python.ops import resource_variable_ops
+from tensorflow.python.trackable import base
 from tensorflow.python.training.saving import saveable_object_util
 
 from gdp_grappler.sharding import choice
-
-# TensorFlow's name for the value of a variable in a checkpoint.
-_VALUE_KEY = 'VARIABLE_VALUE'
 
 
 class Table(sharded_variable.ShardedVariable):
@@ -126,7 +124,7 @@ class Table(sharded_variable.ShardedVariable):
               name) for part, first in zip(self._variables, self._var_offsets)
       ]
 
-    return {_VALUE_KEY: saveables}
+    return {base.VARIABLE_VALUE_KEY: saveables}
 
   def _export_to_saved_model_graph(self, object_map: Any, tensor_map: Any,
                                    options: Any, **how: Any) -> list[Any]:
@@ -141,11 +139,7 @@ class Table(sharded_variable.ShardedVariable):
 
 def _by_value(name: str) -> Callable[..., Any]:
   operator = getattr(tf.Tensor, name)
-
-  def overloaded(self: Table, *args: Any) -> Any:
-    return operator(self.value(), *args)
-
-  return overloaded
+  return lambda self, *args: operator(self.value(), *args)
 
 
 # The operators of `ShardedVariable` join parts by rows only.

@@ -22,8 +22,8 @@ from typing import Any, Callable, Sequence
 
 import tensorflow as tf
 
-from gdp_grappler.workloads import clipping
 from gdp_grappler.workloads import experts
+from gdp_grappler.workloads import optimizers
 from gdp_grappler.workloads import recurrent
 from gdp_grappler.workloads import workload as workload_lib
 
@@ -165,7 +165,7 @@ def _workload(name: str, sizes: GnmtSizes,
                f'{sizes.target} steps, Adam'),
       source='GDP (arXiv 1910.01578) appendix; Wu et al. 2016',
       paper_ops=paper_ops, num_devices=sizes.layers, build=functools.partial(
-          build, sizes), optimizer=lambda: clipping.ClippedOptimizer(
+          build, sizes), optimizer=lambda: optimizers.ClippedOptimizer(
               tf1.train.AdamOptimizer(sizes.rate), norm=5.),
       expert=functools.partial(experts.stage_per_device,
                                joined=joined_stages(sizes.layers)))

@@ -22,9 +22,9 @@ from typing import Sequence
 
 import tensorflow as tf
 
-from gdp_grappler.workloads import clipping
 from gdp_grappler.workloads import experts
 from gdp_grappler.workloads import gnmt
+from gdp_grappler.workloads import optimizers
 from gdp_grappler.workloads import recurrent
 from gdp_grappler.workloads import workload as workload_lib
 
@@ -95,7 +95,7 @@ def _workload(name: str, sizes: gnmt.GnmtSizes) -> workload_lib.Workload:
                f'{sizes.target} steps, SGD'),
       source='HDP (Mirhoseini et al., ICLR 2018); Bahdanau et al. 2015',
       paper_ops=0, num_devices=sizes.layers, build=functools.partial(
-          build, sizes), optimizer=lambda: clipping.ClippedOptimizer(
+          build, sizes), optimizer=lambda: optimizers.ClippedOptimizer(
               tf1.train.GradientDescentOptimizer(1.), norm=5.),
       expert=functools.partial(experts.stage_per_device,
                                joined=gnmt.joined_stages(sizes.layers)))

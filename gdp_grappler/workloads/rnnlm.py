@@ -15,8 +15,8 @@ import functools
 
 import tensorflow as tf
 
-from gdp_grappler.workloads import clipping
 from gdp_grappler.workloads import experts
+from gdp_grappler.workloads import optimizers
 from gdp_grappler.workloads import recurrent
 from gdp_grappler.workloads import workload as workload_lib
 
@@ -75,7 +75,7 @@ def _workload(name: str, sizes: RnnlmSizes,
                f'{sizes.units}, {sizes.words} words, {sizes.steps} steps, SGD'),
       source='GDP (arXiv 1910.01578) appendix; Zaremba et al. 2014',
       paper_ops=paper_ops, num_devices=sizes.layers, build=functools.partial(
-          build, sizes), optimizer=lambda: clipping.ClippedOptimizer(
+          build, sizes), optimizer=lambda: optimizers.ClippedOptimizer(
               tf1.train.GradientDescentOptimizer(1.), norm=5.),
       expert=functools.partial(experts.stage_per_device,
                                joined=(softmax_with_top,)))

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import math
 import pathlib
-from typing import Any, Mapping, Sequence, TYPE_CHECKING
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
@@ -34,10 +34,6 @@ from gdp_grappler.problems import rewards
 from placer_model.benchmark import clocks
 from placer_model.benchmark import loading
 from placer_model.benchmark import settings as settings_lib
-
-if TYPE_CHECKING:
-  # It imports TensorFlow.
-  from gdp_grappler.evaluation.measuring import measurer as measurer_lib
 
 OK, OOM = 'ok', 'oom'
 # INFEASIBLE: the placer reports that it has no placement. FAILED: the cell has
@@ -73,7 +69,7 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
   Raises:
     GdpError: the placer cannot place, or violated a rule of the graph.
   """
-  with _Evaluators(loaded, settings, simulator) as evaluator:
+  with _evaluator(loaded, settings, simulator) as evaluator:
     # Imports, the loading of a policy and the start of processes do not count
     # as search.
     placer = registry.create(name)
@@ -127,37 +123,25 @@ def ordered_plan(plan_path: pathlib.Path) -> pathlib.Path:
   return plan_path.with_name(f'{plan_path.stem}-ordered.json')
 
 
-class _Evaluators:
-  """Makes the evaluator of a run, and ends its processes."""
+def _evaluator(
+    loaded: loading.Loaded, settings: settings_lib.Settings,
+    simulator: simulator_lib.Simulator
+) -> contextlib.AbstractContextManager[evaluator_lib.Evaluator]:
+  """Returns a context manager that ends the processes of its evaluator."""
+  if settings.simulated:
+    return contextlib.nullcontext(simulator)
+  if settings.reward == rewards.EMULATED:
+    from gdp_grappler.evaluation.emulation import emulator
+    return emulator.Emulator(loaded.cluster, loaded.cost_model)
+  from tensorflow.core.protobuf import meta_graph_pb2
 
-  def __init__(self, loaded: loading.Loaded, settings: settings_lib.Settings,
-               simulator: simulator_lib.Simulator) -> None:
-    self._loaded, self._settings = loaded, settings
-    self._simulator = simulator
-    self._ends = contextlib.ExitStack()
-
-  def __enter__(self) -> evaluator_lib.Evaluator:
-    if self._settings.simulated:
-      return self._simulator
-    if self._settings.reward == rewards.EMULATED:
-      from gdp_grappler.evaluation.emulation import emulator
-      return self._ends.enter_context(
-          emulator.Emulator(self._loaded.cluster, self._loaded.cost_model))
-    return self._ends.enter_context(self._measurer())
-
-  def __exit__(self, *unused_error: object) -> None:
-    self._ends.close()
-
-  def _measurer(self) -> measurer_lib.Measurer:
-    from tensorflow.core.protobuf import meta_graph_pb2
-
-    from gdp_grappler.evaluation.measuring import measurer as measurer_lib
-    from gdp_grappler.graph import source_graph
-    return measurer_lib.Measurer(
-        source_graph.from_meta_graph(
-            meta_graph_pb2.MetaGraphDef.FromString(self._loaded.source)),
-        self._loaded.cluster, batch_size=self._settings.batch_size,
-        local_workers=self._settings.local_workers)
+  from gdp_grappler.evaluation.measuring import measurer
+  from gdp_grappler.graph import source_graph
+  return measurer.Measurer(
+      source_graph.from_meta_graph(
+          meta_graph_pb2.MetaGraphDef.FromString(loaded.source)),
+      loaded.cluster, batch_size=settings.batch_size,
+      local_workers=settings.local_workers)
 
 
 def _start(evaluator: evaluator_lib.Evaluator, loaded: loading.Loaded) -> None:

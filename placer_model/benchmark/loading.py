@@ -28,7 +28,7 @@ from placer_model.benchmark import tasks as tasks_lib
 # fingerprint.
 _PRICED = ('tensor_ops', 'flops', 'io_bytes', 'groups', 'allowed_types',
            'user_pins', 'executions', 'stateful', 'same_numbers', 'rounds',
-           'element_types', 'works_on_host')
+           'element_types', 'works_on_host', 'made_on_host', 'read_on_host')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -61,23 +61,22 @@ class Loaded:
   @property
   def digest(self) -> str:
     """16 hex digits that depend on everything that prices depend on."""
-    result = hashlib.sha256(self.graph.fingerprint.encode())
-    for field in _PRICED:
-      result.update(getattr(self.graph, field).tobytes())
-    result.update('\0'.join(self.graph.pins).encode())
-    result.update(str(self.graph.may_round).encode())
-    result.update(self.cluster.to_json().encode())
+    graph, cluster, costs = self.graph, self.cluster, self.cost_model
+    texts = '\0'.join(graph.pins), str(graph.may_round), cluster.to_json()
+    arrays = []
     if self.expert_devices is not None:
-      result.update(self.expert_devices.tobytes())
-    if self.cost_model is not None:
-      result.update(
-          self.cost_model.op_seconds(self.graph, self.cluster).tobytes())
-      result.update(
-          self.cost_model.workspace_bytes(self.graph, self.cluster).tobytes())
-      contention = self.cost_model.contention(self.cluster)
-      result.update(contention.buses.tobytes())
-      result.update(contention.shares.tobytes())
-    return result.hexdigest()[:16]
+      arrays.append(self.expert_devices)
+    if costs is not None:
+      contention = costs.contention(cluster)
+      arrays += [
+          costs.op_seconds(graph, cluster),
+          costs.workspace_bytes(graph, cluster), contention.buses,
+          contention.shares
+      ]
+    parts = (graph.fingerprint.encode(),
+             *(getattr(graph, field).tobytes() for field in _PRICED),
+             *map(str.encode, texts), *(array.tobytes() for array in arrays))
+    return hashlib.sha256(b''.join(parts)).hexdigest()[:16]
 
   def summary(self) -> dict[str, Any]:
     """Returns the task's part of the results, without its cells."""
@@ -111,7 +110,7 @@ def load(task: tasks_lib.Task, settings: settings_lib.Settings) -> Loaded:
   request = request_lib.Request(task.source, settings.batch_size,
                                 settings.trip_count, settings.profile,
                                 settings.may_round)
-  step = reading.read(request, functools.partial(_cluster, task, settings))
+  step = reading.read(request, functools.partial(cluster, task, settings))
   problem, workload = step.problem(), reading.workload(request)
   simulated = settings.simulated
   return Loaded(
@@ -136,8 +135,15 @@ def parse(data: bytes) -> Loaded:
   return dataclasses.replace(loaded, graph=loaded.graph.replace())
 
 
-def _cluster(task: tasks_lib.Task, settings: settings_lib.Settings,
-             devices: Sequence[str]) -> cluster_lib.Cluster:
+def cluster(
+    task: tasks_lib.Task, settings: settings_lib.Settings,
+    devices: Sequence[str] = ()
+) -> cluster_lib.Cluster:
+  """Returns a task's cluster; with `devices`, for a graph that may use these.
+
+  Raises:
+    GdpError: there is no such cluster.
+  """
   if settings.local_workers:
     from gdp_grappler.evaluation.measuring import local_workers
     return local_workers.cluster(settings.local_workers)

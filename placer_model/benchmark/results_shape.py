@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Iterable, Mapping
 
 from gdp_grappler.problems import rewards
 from placer_model.benchmark import cell as cell_lib
@@ -61,12 +61,8 @@ def _flag(value: object) -> str:
   return '' if isinstance(value, bool) else 'is neither true nor false'
 
 
-def _reward(value: object) -> str:
-  return '' if value in rewards.ALL else 'is no kind of reward'
-
-
-def _clock(value: object) -> str:
-  return '' if value in tuple(clocks.CLOCKS) else 'is no clock'
+def _one_of(names: Iterable[str], what: str) -> _Check:
+  return lambda value: '' if value in tuple(names) else f'is no {what}'
 
 
 def _count(value: object) -> str:
@@ -199,10 +195,11 @@ _OF_TASKS = {
     'cells': _every(_cell)
 }
 _SETTINGS = {
-    'seed': _count, 'reward': _reward, 'quick': _flag,
-    'time_budget_s': _maybe(_number), 'local_workers': _count,
+    'seed': _count, 'reward': _one_of(rewards.ALL, 'kind of reward'),
+    'quick': _flag, 'time_budget_s': _maybe(_number), 'local_workers': _count,
     'batch_size': _count, 'trip_count': _count, 'profile': _text,
-    'jobs': _count, 'may_round': _flag, 'max_memory': _text, 'clock': _clock
+    'jobs': _count, 'may_round': _flag, 'max_memory': _text,
+    'clock': _one_of(clocks.CLOCKS, 'clock')
 }
 _RESULTS = _with({
     'simulated': _flag, 'command': _words, 'settings': _with({}, _SETTINGS),

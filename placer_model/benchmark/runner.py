@@ -13,9 +13,7 @@ from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import scratch as scratch_lib
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.cluster import max_memory
 from gdp_grappler.cluster import plan as plan_lib
-from gdp_grappler.cluster import resolve
 from gdp_grappler.problems import rewards
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import machines as machines_lib
@@ -24,6 +22,7 @@ from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import cell_worker
 from placer_model.benchmark import figures
 from placer_model.benchmark import loader as loader_lib
+from placer_model.benchmark import loading
 from placer_model.benchmark import loading_worker
 from placer_model.benchmark import placer_sets
 from placer_model.benchmark import progress as progress_lib
@@ -146,15 +145,11 @@ def _tasks(options: BenchOptions,
 def _cluster(task: tasks_lib.Task,
              settings: settings_lib.Settings) -> cluster_lib.Cluster:
   """Returns a task's cluster; an unknown one is an error before any work."""
-  if not settings.local_workers:
-    return resolve.resolve(task.cluster, (),
-                           max_memory.parse(settings.max_memory))
-  if task.cluster != _WORKERS:
+  if settings.local_workers and task.cluster != _WORKERS:
     raise errors.GdpError(
         f'Task {task.name} names a cluster, but steps are to be measured on '
         '--local_workers. Give the task without @CLUSTER.')
-  from gdp_grappler.evaluation.measuring import local_workers
-  return local_workers.cluster(settings.local_workers)
+  return loading.cluster(task, settings)
 
 
 class _Bench:

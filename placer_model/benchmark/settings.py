@@ -104,14 +104,9 @@ class Settings:
 
   def to_json(self) -> dict[str, Any]:
     """Returns the settings that the results show."""
-    return {
-        'seed': self.seed, 'reward': self.reward, 'quick': self.quick,
-        'time_budget_s': self.time_budget_s,
-        'local_workers': self.local_workers, 'batch_size': self.batch_size,
-        'trip_count': self.trip_count, 'profile': self.profile,
-        'jobs': self.jobs, 'may_round': self.may_round,
-        'max_memory': self.max_memory, 'clock': self.clock
-    }
+    fields = dataclasses.asdict(self)
+    del fields['cell_timeout_s']
+    return fields
 
   @classmethod
   def from_json(cls, fields: Mapping[str, Any]) -> Settings:

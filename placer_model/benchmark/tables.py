@@ -18,7 +18,7 @@ from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import figures
 from placer_model.benchmark import placer_sets
 
-_GDP, _HDP, _EXPERT = registry.LEARNED, 'hdp', registry.EXPERT
+_HDP, _EXPERT = 'hdp', registry.EXPERT
 # Columns of means, and the columns with the numbers of their tasks.
 _OF_MEANS = {
     'speed-up over human (tasks)': 'tasks with human',

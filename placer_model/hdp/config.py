@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
-
-from gdp_grappler import errors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,22 +85,6 @@ class HdpConfig:
   baseline_decay: float = 0.9
   failing_signal: float = 10.
 
-  def __post_init__(self) -> None:
-    for field in dataclasses.fields(self):
-      self._check(field, getattr(self, field.name))
-    if self.hidden_units % 2:
-      raise errors.GdpError(
-          f'HDP: hidden_units = {self.hidden_units} is odd; the encoder has '
-          'two directions of half that width. Give an even number.')
-
-  def replace(self, **changes: Any) -> HdpConfig:
-    """Returns a copy with other values.
-
-    Raises:
-      GdpError: a value is wrong.
-    """
-    return dataclasses.replace(self, **changes)
-
   def num_groups(self, num_devices: int) -> int:
     """Returns the number of groups that the Grouper distinguishes."""
     return min(self.max_groups, self.groups_per_device * num_devices)
@@ -112,19 +93,3 @@ class HdpConfig:
     """Returns the learning rate of a step, counted from 0."""
     decays = max(0, step - self.start_decay_step) // self.decay_steps
     return self.learning_rate * self.learning_rate_decay**decays
-
-  def _check(self, field: dataclasses.Field[Any], value: float) -> None:
-    kind = type(field.default)
-    ok = type(value) is kind or (kind is float and type(value) is int)
-    low = 0 if kind is not int or field.name in _MAY_BE_ZERO else 1
-    positive = field.name in _POSITIVE
-    if not ok or not low <= value < float('inf') or (positive and not value):
-      raise errors.GdpError(
-          f'HDP: {field.name} = {value!r} is not usable; give '
-          + (f'an integer of at least {low}.' if kind is
-             int else f'a number {"above" if positive else "from"} 0.'))
-
-
-_MAY_BE_ZERO = ('start_decay_step', 'adjacency_size')
-_POSITIVE = ('tanh_constant', 'temperature', 'learning_rate',
-             'max_gradient_norm', 'failing_signal')

@@ -31,20 +31,20 @@ class FeedForwardPlacer(tf.Module):
   def sample(self, rows: tf.Tensor, allowed: tf.Tensor, count: int,
              seed: tf.Tensor) -> tf.Tensor:
     """See `Seq2SeqPlacer.sample`."""
-    logits = tf.where(allowed, self._logits(rows), weights_lib.MASKED_LOGIT)
     return tf.transpose(
-        tf.random.stateless_categorical(logits, count, seed, tf.int32))
+        tf.random.stateless_categorical(self._logits(rows, allowed), count,
+                                        seed, tf.int32))
 
   def log_prob(self, rows: tf.Tensor, allowed: tf.Tensor,
                devices: tf.Tensor) -> tf.Tensor:
     """See `Seq2SeqPlacer.log_prob`."""
-    logits = tf.where(allowed, self._logits(rows), weights_lib.MASKED_LOGIT)
-    log_p = tf.nn.log_softmax(logits)  # [K, D]
+    log_p = tf.nn.log_softmax(self._logits(rows, allowed))  # [K, D]
     choices = tf.one_hot(devices, allowed.shape[1])  # [S, K, D]
     return tf.einsum('skd,kd->s', choices, log_p)
 
-  def _logits(self, rows: tf.Tensor) -> tf.Tensor:
+  def _logits(self, rows: tf.Tensor, allowed: tf.Tensor) -> tf.Tensor:
     hidden = tf.nn.relu(tf.matmul(rows, self._hidden) + self._bias)
-    return weights_lib.bounded(tf.matmul(hidden, self._softmax),
-                               self._config.tanh_constant,
-                               self._config.temperature)
+    logits = weights_lib.bounded(tf.matmul(hidden, self._softmax),
+                                 self._config.tanh_constant,
+                                 self._config.temperature)
+    return tf.where(allowed, logits, weights_lib.MASKED_LOGIT)

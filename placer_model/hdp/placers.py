@@ -15,8 +15,6 @@ from placer_model.hdp import policy as policy_lib
 from placer_model.hdp import search as search_lib
 from placer_model.hdp import seq2seq
 
-_SEED_RANGE = 1 << 31  # Seeds of TensorFlow are int32.
-
 
 class HdpPlacer:
   """The hierarchical planner: groups and their devices are learned jointly.
@@ -70,8 +68,9 @@ class HdpRandomGroupingPlacer(HdpPlacer):
 
   def _search(self, problem: placer_lib.Problem) -> search_lib.Search:
     num_groups = self.config.num_groups(problem.cluster.num_devices)
-    grouping = np.random.default_rng(problem.seed % _SEED_RANGE).integers(
-        num_groups, size=problem.graph.num_groups, dtype=np.int32)
+    grouping = np.random.default_rng(
+        problem.seed % search_lib.SEED_RANGE).integers(
+            num_groups, size=problem.graph.num_groups, dtype=np.int32)
     return over_groups(problem, self.config, self._embedder(problem),
                        num_groups, grouping=grouping)
 
@@ -124,4 +123,4 @@ def over_groups(problem: placer_lib.Problem, config: config_lib.HdpConfig,
 
 def weight_seed(problem: placer_lib.Problem, network: int) -> int:
   """Returns the seed of a network's initial weights."""
-  return (2 * problem.seed + network) % _SEED_RANGE
+  return (2 * problem.seed + network) % search_lib.SEED_RANGE

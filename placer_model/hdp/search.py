@@ -16,7 +16,7 @@ from placer_model.hdp import decisions
 from placer_model.hdp import policy as policy_lib
 from placer_model.hdp import reward
 
-_SEED_RANGE = 1 << 31  # Seeds of TensorFlow are int32.
+SEED_RANGE = 1 << 31  # Seeds of TensorFlow are int32.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Search:
     self._last_devices = np.empty(0, np.int32)
     self._problem, self._policy, self._embed = problem, policy, embed
     self._num_groups, self._config = num_groups, config
-    self._seed = problem.seed % _SEED_RANGE
+    self._seed = problem.seed % SEED_RANGE
     self._fixed = None if grouping is None else self._described(grouping)
     self._unit_s = max(float(problem.op_seconds.min(axis=1).sum()), 1e-12)
     self._baseline = reward.MovingBaseline(config.baseline_decay)

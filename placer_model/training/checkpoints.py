@@ -6,7 +6,7 @@ import json
 import pathlib
 import re
 import time
-from typing import Any, Callable, Mapping, Protocol
+from typing import Any, Callable, Mapping
 
 from absl import logging
 import tensorflow as tf
@@ -122,30 +122,21 @@ class Checkpoints:
     return self._directory / (f'ckpt-{iteration}' + f'-{number}' * (number > 0))
 
 
-class _Often(Protocol):
-
-  @property
-  def checkpoint_iterations(self) -> int:
-    ...
-
-  @property
-  def checkpoint_s(self) -> float:
-    ...
-
-
 class Saver:
   """Decides when to write a checkpoint."""
 
   def __init__(self, store: Checkpoints, iteration: Callable[[], int],
-               config: _Often) -> None:
+               every: int, every_s: float) -> None:
     """Writes nothing yet.
 
     Args:
       store: Checkpoints of the run.
       iteration: Returns the number of iterations that the run has done.
-      config: Says how often to write.
+      every: Iterations after which a checkpoint is due.
+      every_s: Seconds after which it is due, if that is earlier.
     """
-    self._store, self._iteration, self._config = store, iteration, config
+    self._store, self._iteration = store, iteration
+    self._every, self._every_s = every, every_s
     self._saved_s = time.monotonic()
     self._saved_iteration = iteration()
 
@@ -153,8 +144,7 @@ class Saver:
     """Saves if enough time or enough iterations have passed."""
     age_s = time.monotonic() - self._saved_s
     new = self._iteration() - self._saved_iteration
-    if (age_s >= self._config.checkpoint_s or
-        new >= self._config.checkpoint_iterations):
+    if age_s >= self._every_s or new >= self._every:
       self.save()
 
   def save(self) -> None:

@@ -12,14 +12,16 @@ import time
 from typing import Any, Callable, Generic, Iterator, Mapping, Sequence, TypeVar
 
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.cluster import plan
 from gdp_grappler.problems import rewards
+from gdp_grappler.processes import machines as machines_lib
 from placer_model import run_folder
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import checkpoints
 from placer_model.training import interrupts
 from placer_model.training import job_pricing
-from placer_model.training import references
+from placer_model.training import json_files
 from placer_model.training import results as results_lib
 from placer_model.training import task as task_lib
 
@@ -121,7 +123,7 @@ def publish(options: task_lib.TrainOptions, graphs: Sequence[Mapping[str, Any]],
             plan_path: pathlib.Path, start_s: float, tell: Callable[[str],
                                                                     None],
             further: Mapping[str, Any] | None = None) -> dict[str, Any]:
-  """Writes results.json, and prints the tables; returns the file's content.
+  """Writes results.json, prints tables and commands, returns its content.
 
   Args:
     options: Options of the run.
@@ -142,8 +144,13 @@ def publish(options: task_lib.TrainOptions, graphs: Sequence[Mapping[str, Any]],
       **(further or {}), 'graphs': list(graphs),
       'seconds': round(time.monotonic() - start_s, 3)
   }
-  results_lib.publish(record, options.model_dir,
-                      options.request().typed(), plan_path, tell)
+  json_files.write_json(options.model_dir / 'results.json', record)
+  progress.idle()
+  graph = options.request().typed() if len(graphs) == 1 else 'GRAPH'
+  for text in (*results_lib.tables(record),
+               results_lib.next_steps(record, options.model_dir, graph,
+                                      plan_path)):
+    tell(text)
   return record
 
 
@@ -217,10 +224,11 @@ def opened(
     tasks: Tasks of the run.
 
   Yields:
-    The team that prices placements in other processes, or None.
+    The team that prices placements on a Ray cluster; None without one.
 
   Raises:
-    GdpError: the model directory is that of another run, or cannot be written.
+    GdpError: the model directory is that of another run, or cannot be written;
+      or there is no such cluster.
   """
   with contextlib.ExitStack() as stack:
     stack.enter_context(run_folder.held(options.model_dir, '--model_dir'))
@@ -230,4 +238,8 @@ def opened(
     stack.enter_context(interrupts.naming_checkpoint(options.model_dir))
     for task in tasks:
       stack.enter_context(task.processes)
-    yield references.pricing(options, tasks, stack)
+    pricing = None
+    if options.ray is not None:
+      machines = stack.enter_context(machines_lib.of(options.ray, None))
+      pricing = stack.enter_context(job_pricing.Pricing(machines, tasks))
+    yield pricing

@@ -16,11 +16,9 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from gdp_grappler import deadlines
-from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import robust_evaluator
-from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
@@ -35,57 +33,6 @@ _THREADS = 1
 _ANSWER = f'{__name__}:make'
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Posed:
-  """The parts of a task that are sent to workers.
-
-  Attributes:
-    graph: Graph of N ops.
-    cluster: Cluster of D devices.
-    cost_model: Cost model of the simulator.
-    seed: Seed of baselines.
-    expert_devices: int [N], placement by an expert, or None.
-  """
-
-  graph: op_graph.OpGraph
-  cluster: cluster_lib.Cluster
-  cost_model: Any
-  seed: int
-  expert_devices: np.ndarray | None
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Price:
-  """A request for `Prices`.
-
-  Attributes:
-    task: Number of the task.
-    devices: int [K, N], placements to price.
-    priorities: Priorities of ops, see `Evaluator`.
-  """
-
-  task: int
-  devices: np.ndarray
-  priorities: np.ndarray | None
-
-
-@dataclasses.dataclass(frozen=True)
-class _Place:
-  """A request for a `baselines.Result`.
-
-  Attributes:
-    task: Number of the task.
-    placer: Name of the placer in the registry.
-    seed: Seed of the placer.
-    left_s: Seconds that computing control edges may take; None means no limit.
-  """
-
-  task: int
-  placer: str
-  seed: int
-  left_s: float | None
-
-
 class Pricing:
   """A team that prices tasks; a context manager that ends the team."""
 
@@ -93,8 +40,11 @@ class Pricing:
                tasks: Sequence[task_lib.Task]) -> None:
     """Sends the tasks to the team; all are priced by simulation."""
     self._machines, self._tasks = machines, tasks
-    self._team = machines.team(
-        _ANSWER, [pickle.dumps(_posed(task), -1) for task in tasks])
+    self._team = machines.team(_ANSWER, [
+        pickle.dumps((task.problem.graph, task.problem.cluster,
+                      task.simulator.cost_model, task.problem.seed,
+                      task.problem.expert_devices), -1) for task in tasks
+    ])
 
   def __enter__(self) -> Pricing:
     return self
@@ -122,7 +72,7 @@ class Pricing:
     """
     found = self._team.results([
         jobs_lib.Call(f'{name} on {self._tasks[task].graph.name}',
-                      (_Place(task, name, seed, deadline.left_s),))
+                      ('place', task, name, seed, deadline.left_s))
         for task, name, seed in wanted
     ])
     # A placement has to refer to this process's cluster object, not to an equal
@@ -136,38 +86,24 @@ class Pricing:
     ]
 
 
-class _Spread(evaluator_lib.Evaluator):
-  """Prices many placements on a team, and everything else in this process.
-
-  Attributes:
-    cluster: See `evaluator.Evaluator`.
-    simulated: See `evaluator.Evaluator`.
-  """
+class _Spread(evaluator_lib.Wrapper):
+  """Prices many placements on a team, and everything else in this process."""
 
   def __init__(self, here: evaluator_lib.Evaluator, machines: jobs_lib.Machines,
                team: jobs_lib.Team[Any], task: int) -> None:
-    self.cluster, self.simulated = here.cluster, here.simulated
-    self._here, self._machines = here, machines
-    self._team, self._task = team, task
-
-  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """See `evaluator.Evaluator`."""
-    return self._here.op_seconds(graph)
-
-  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
-    """See `evaluator.Evaluator`."""
-    return self._here.costs(graph)
+    super().__init__(here)
+    self._machines, self._team, self._task = machines, team, task
 
   def price_closely(
       self, graph: op_graph.OpGraph, devices: np.ndarray,
       priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
     """See `evaluator.Evaluator`."""
-    return self._here.price_closely(graph, devices, priorities)
+    return self._evaluator.price_closely(graph, devices, priorities)
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator_lib.Evaluation:
     """See `evaluator.Evaluator`."""
-    return self._here.evaluate(graph, placement)
+    return self._evaluator.evaluate(graph, placement)
 
   def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
             priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
@@ -178,14 +114,13 @@ class _Spread(evaluator_lib.Evaluator):
     """
     parts = min(self._machines.width, len(devices))
     if parts < 2:
-      return self._here.price(graph, devices, priorities)
+      return self._evaluator.price(graph, devices, priorities)
     if priorities is not None:
       priorities = np.broadcast_to(priorities, np.shape(devices))
     jobs = [
-        jobs_lib.Call(
-            f'pricing {graph.name}',
-            (_Price(self._task, devices[rows],
-                    None if priorities is None else priorities[rows]),))
+        jobs_lib.Call(f'pricing {graph.name}',
+                      ('price', self._task, devices[rows],
+                       None if priorities is None else priorities[rows]))
         for rows in np.array_split(np.arange(len(devices)), parts)
     ]
     return functools.reduce(evaluator_lib.Prices.followed_by,
@@ -207,31 +142,30 @@ class _Worker:
                                  simulator_lib.Simulator]] = {}
 
   def answer(self, job: jobs_lib.Call) -> Any:
-    """Returns `Prices` or a `Result`."""
-    wanted, = job.arguments
-    problem, simulator = self._of(wanted.task)
-    if isinstance(wanted, _Price):
-      return problem.evaluator.price(problem.graph, wanted.devices,
-                                     wanted.priorities)
-    return baselines_lib.place(wanted.placer,
-                               dataclasses.replace(problem, seed=wanted.seed),
-                               simulator, simulator,
-                               deadlines.within(wanted.left_s))
+    """Calls the method that a job names, for the task of the job."""
+    method, task, *arguments = job.arguments
+    return getattr(self, method)(*self._of(task), *arguments)
+
+  def price(self, problem: placer_lib.Problem, _: simulator_lib.Simulator,
+            devices: np.ndarray,
+            priorities: np.ndarray | None) -> evaluator_lib.Prices:
+    """See `_Spread.price`."""
+    return problem.evaluator.price(problem.graph, devices, priorities)
+
+  def place(self, problem: placer_lib.Problem,
+            simulator: simulator_lib.Simulator, placer: str, seed: int,
+            left_s: float | None) -> baselines_lib.Result:
+    """See `Pricing.place`; control edges may take `left_s`."""
+    return baselines_lib.place(placer, dataclasses.replace(problem, seed=seed),
+                               simulator, simulator, deadlines.within(left_s))
 
   def _of(self,
           task: int) -> tuple[placer_lib.Problem, simulator_lib.Simulator]:
     if task not in self._known:
-      posed = pickle.loads(self._setup[task])
-      simulator = simulator_lib.Simulator(posed.cluster, posed.cost_model,
-                                          _THREADS)
+      graph, cluster, costs, seed, expert = pickle.loads(self._setup[task])
+      simulator = simulator_lib.Simulator(cluster, costs, _THREADS)
       # Arrays from a pickle are writable; `replace` makes them read-only.
       self._known[task] = placer_lib.Problem(
-          posed.graph.replace(), posed.cluster,
-          robust_evaluator.objective(simulator), posed.seed,
-          posed.expert_devices), simulator
+          graph.replace(), cluster, robust_evaluator.objective(simulator), seed,
+          expert), simulator
     return self._known[task]
-
-
-def _posed(task: task_lib.Task) -> _Posed:
-  return _Posed(task.graph, task.cluster, task.simulator.cost_model,
-                task.problem.seed, task.problem.expert_devices)

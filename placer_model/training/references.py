@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from typing import Sequence
 
 from gdp_grappler import deadlines
 from gdp_grappler import progress
 from gdp_grappler.evaluation import deadline_evaluator
-from gdp_grappler.processes import machines as machines_lib
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import job_pricing
 from placer_model.training import task as task_lib
 
 # Share of the time budget for baselines, if steps are measured or emulated.
 _BASELINES_SHARE = .4
-
-
-def pricing(options: task_lib.TrainOptions, tasks: Sequence[task_lib.Task],
-            stack: contextlib.ExitStack) -> job_pricing.Pricing | None:
-  """Returns the team that prices on a Ray cluster; None without one.
-
-  Args:
-    options: Options of the run.
-    tasks: Tasks of the run.
-    stack: Exit stack that ends the team.
-
-  Raises:
-    GdpError: there is no such cluster.
-  """
-  if options.ray is None:
-    return None
-  machines = stack.enter_context(machines_lib.of(options.ray, None))
-  return stack.enter_context(job_pricing.Pricing(machines, tasks))
 
 
 def place_all(

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import pathlib
 import shlex
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
 from gdp_grappler import environment
-from gdp_grappler import progress
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.reports import tables as tables_lib
 from placer_model import versions as versions_lib
 from placer_model.training import baselines as baselines_lib
-from placer_model.training import json_files
 from placer_model.training import network_kinds
 
 SCHEMA = 3  # Version of the format of results.json.
@@ -193,28 +191,6 @@ def tables(record: Mapping[str, Any]) -> tuple[str, ...]:
   [graph] = graphs
   return (table(graph['name'], graph['cluster']['name'], graph['placers'],
                 reward), tables_lib.wrapped(graph['verdict']))
-
-
-def publish(record: Mapping[str, Any], model_dir: pathlib.Path, graph: str,
-            plan: pathlib.Path, tell: Callable[[str], None]) -> None:
-  """Writes results.json, and prints the tables and commands for the result.
-
-  Args:
-    record: Content of results.json.
-    model_dir: Model directory of the run.
-    graph: Argument that gives the graph of a run with one graph to `gdp`.
-    plan: File of a plan that the run has written.
-    tell: Prints a text.
-
-  Raises:
-    GdpError: the file cannot be written.
-  """
-  json_files.write_json(model_dir / 'results.json', record)
-  progress.idle()
-  if len(record['graphs']) > 1:
-    graph = 'GRAPH'
-  for text in (*tables(record), next_steps(record, model_dir, graph, plan)):
-    tell(text)
 
 
 def next_steps(record: Mapping[str, Any], model_dir: pathlib.Path, graph: str,

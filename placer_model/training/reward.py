@@ -23,24 +23,12 @@ def rewards(step_time_s: np.ndarray, valid: np.ndarray,
   return np.where(valid, -np.sqrt(ratio), INVALID_REWARD)
 
 
-class MeanOfPreviousTrials:
-  """The paper's bias term: the average reward of all previous trials.
+def advantages(values: np.ndarray, count: int, total: float) -> np.ndarray:
+  """Subtracts the paper's bias term: the mean reward of all previous trials.
 
-  Attributes:
-    count: Number of trials so far.
+  Args:
+    values: float [K], rewards.
+    count: Number of previous trials. Without any, the term is the values' mean.
     total: Sum of their rewards.
   """
-
-  def __init__(self, count: int = 0, total: float = 0.0) -> None:
-    self.count, self.total = count, total
-
-  def advantages(self, values: np.ndarray) -> np.ndarray:
-    """Subtracts the mean of all previous trials, float64 [K].
-
-    The first trials of a run have no predecessors, so their own mean is
-    subtracted. The values then count as previous trials.
-    """
-    mean = self.total / self.count if self.count else values.mean()
-    self.count += values.size
-    self.total += float(values.sum())
-    return values - mean
+  return values - (total / count if count else values.mean())

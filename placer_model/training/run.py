@@ -156,7 +156,8 @@ def _learn(options: task_lib.TrainOptions, config: train_config.TrainConfig,
            store: checkpoints.Checkpoints, interrupt: interrupts.Interrupt,
            console: rich.console.Console, deadline: deadlines.Deadline) -> None:
   """Runs warm-up and iterations until all are done, or time or Ctrl-C stops."""
-  saver = checkpoints.Saver(store, lambda: batch.iteration, config)
+  saver = checkpoints.Saver(store, lambda: batch.iteration,
+                            config.checkpoint_iterations, config.checkpoint_s)
   tell = progress_lib.teller(console)
   if store.restore(tell):
     tell(f'Resuming after iteration {batch.iteration}.')

@@ -203,14 +203,15 @@ class Trainer:
         self._imitation.slow_down(_SELF_IMITATION_SHARE)
         self._imitate(self._config.self_imitation_steps)
       self.state.iteration += 1
-    return Report(iteration=self.state.iteration, reward=float(rewards.mean()),
-                  valid_share=float(trials.valid.mean()),
-                  sample_step_time_s=float(trials.step_time_s.min()),
-                  best_step_time_s=self.state.best_step_time_s,
-                  evaluations=self.state.total_evaluations,
-                  entropy=divergences.entropy(probabilities), kl=kl,
-                  decisions=_counts(trials.decisions,
-                                    probabilities.shape[1]), **losses)
+    return Report(
+        iteration=self.state.iteration, reward=float(rewards.mean()),
+        valid_share=float(trials.valid.mean()),
+        sample_step_time_s=float(trials.step_time_s.min()),
+        best_step_time_s=self.state.best_step_time_s,
+        evaluations=self.state.total_evaluations,
+        entropy=divergences.entropy(probabilities), kl=kl, decisions=tuple(
+            np.bincount(trials.decisions.ravel(),
+                        minlength=probabilities.shape[1]).tolist()), **losses)
 
   def distill(
       self, stopped: Callable[[],
@@ -323,10 +324,10 @@ class Trainer:
       return rewards, self._agent.train_each(
           probabilities, self._credited(probabilities, trials.decisions,
                                         rewards))
-    mean = reward.MeanOfPreviousTrials(self.state.reward_count,
-                                       self.state.reward_total)
-    advantages = mean.advantages(rewards)
-    self.state.reward_count, self.state.reward_total = mean.count, mean.total
+    advantages = reward.advantages(rewards, self.state.reward_count,
+                                   self.state.reward_total)
+    self.state.reward_count += rewards.size
+    self.state.reward_total += float(rewards.sum())
     losses = self._agent.train(probabilities, trials.decisions, rewards,
                                advantages)
     return rewards, losses
@@ -393,7 +394,3 @@ class Trainer:
     trials = self._environment.price(decisions)
     self.state.record(trials, origin, self._environment.evaluations - before)
     return trials
-
-
-def _counts(decisions: np.ndarray, num_devices: int) -> tuple[int, ...]:
-  return tuple(np.bincount(decisions.ravel(), minlength=num_devices).tolist())

@@ -87,3 +87,18 @@ def test_nobody_has_found_anything():
   table = gdp_grappler.compare(_GRAPH, '2xP100', ['human_expert'])
   with pytest.raises(errors.InfeasiblePlacementError, match='No placer'):
     print(table.best)
+
+
+def test_a_mix_of_devices_is_no_single_device(tmp_path):
+  """By its name, the row was taken for what speed-ups are against."""
+  path = tmp_path / 'mix.json'
+  kernel = {'seconds': {'CPU': 1, 'GPU': 1}, 'cpu': False}
+  path.write_text(
+      json.dumps({
+          'nodes': [{'name': 'a', 'seconds': {'CPU': 1, 'GPU': 9}},
+                    {'name': 'b',
+                     'seconds': {'CPU': 1, 'GPU': 9}}, {'name': 'c', **kernel}]
+      }))
+  said = str(gdp_grappler.compare(path, '1xP100', ['single_device', 'random']))
+  assert said.endswith('single_device: 2 ops on CPU:0, 1 op on GPU:0. '
+                       'Speed-ups are against 3 ops on GPU:0.')

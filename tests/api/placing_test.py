@@ -312,10 +312,12 @@ def test_a_map_names_no_cluster(tmp_path):
   assert price.fifo_s > 0
 
 
-@pytest.mark.parametrize('batch_size', ['big', 0, 2.5, True, None])
-def test_a_batch_size_is_a_whole_number(batch_size):
-  with pytest.raises(errors.GdpError, match='batch_size is .*; give a whole'):
-    gdp_grappler.place(_GRAPH, _CLUSTER, batch_size=batch_size)
+@pytest.mark.parametrize('count', ['big', 0, 2.5, True, None])
+@pytest.mark.parametrize('name', ['batch_size', 'trip_count'])
+def test_a_count_is_a_whole_number_of_at_least_one(name, count):
+  """A trip count of 0 was refused as an option only."""
+  with pytest.raises(errors.GdpError, match=f'{name} is .*; give a whole'):
+    gdp_grappler.place(_GRAPH, _CLUSTER, **{name: count})
 
 
 def test_layers_and_none_get_the_error_of_a_file():

@@ -9,6 +9,7 @@ from tensorflow.python.eager import context
 
 from helpers import benchmarks
 
+here = benchmarks.module('gpu.here')
 one_card = benchmarks.module('one_card')
 ways = benchmarks.module('one_card_ways')
 models = benchmarks.module('gpu.models')
@@ -58,7 +59,7 @@ def test_what_was_measured_is_not_measured_again(ran, capsys, tmp_path):
   assert ran == [('a:cnn', 'xla'), ('a:cnn', 'plain'), ('a:mlp', 'xla'),
                  ('a:mlp', 'plain')]
   assert [row['step_s'] for row in rows] == [.1, .2, .3, .4]
-  assert set(one_card.read(tmp_path / one_card.FILE)) == set(
+  assert set(here.read(tmp_path / one_card.FILE)) == set(
       one_card.keys(('a:cnn', 'a:mlp'), ('xla', 'plain')))
 
 
@@ -66,7 +67,7 @@ def test_nothing_begins_when_time_is_out(ran, capsys, tmp_path):
   row, = _rows(capsys, tmp_path, '--models=a:cnn', '--ways=xla',
                '--time_budget_s=0')
   assert row['error'] == 'no time was left' and not ran
-  assert one_card.read(tmp_path / one_card.FILE) == {}
+  assert here.read(tmp_path / one_card.FILE) == {}
 
 
 @pytest.mark.parametrize('limit_s, is_kept', [(7, False), (90, True)])
@@ -82,7 +83,7 @@ def test_a_process_has_a_limit(monkeypatch, capsys, tmp_path, ran, limit_s,
   row, = _rows(capsys, tmp_path, '--models=a:cnn', '--ways=xla',
                f'--limit_s={limit_s}')
   assert row['error'] == f'not done after {limit_s} s'
-  assert bool(one_card.read(tmp_path / one_card.FILE)) == is_kept
+  assert bool(here.read(tmp_path / one_card.FILE)) == is_kept
 
 
 def test_an_unknown_way_is_one_line(capsys, ran):

@@ -50,51 +50,33 @@ def test_absent_device_means_one_of_its_type(cluster, absent, expected):
   assert np.flatnonzero(allowed).tolist() == [expected]
 
 
-def test_a_users_pin_has_to_exist():
-  with pytest.raises(
-      errors.InfeasiblePlacementError,
-      match='Op "op1" is pinned to GPU:5. Device "GPU:5" is not '
-      'in cluster "2xP100". .* remove the pin'):
-    _allowed(pins=['', 'GPU:5', ''], user_pins=[False, True, False])
-
-
-def test_a_users_pin_to_a_device_without_a_kernel():
-  with pytest.raises(errors.InfeasiblePlacementError,
-                     match=r'op1 \(MatMul, pinned to GPU:0\) may be on none'):
-    _allowed(pins=['', 'GPU:0', ''], user_pins=[False, True, False],
-             allowed_types=[[True, True], [True, False], [True, True]])
-
-
-def test_an_op_of_another_type_of_device():
-  with pytest.raises(
-      errors.InfeasiblePlacementError,
-      match=r'"op1" \(MatMul\) may be on no device of cluster '
-      '"cpu", only on a GPU. Give'):
-    constraints.allowed_devices(
-        graphs.chain(2, allowed_types=[[True, True], [False, True]]),
-        presets.preset('cpu'))
-
-
-def test_an_op_that_stays_on_another_type_of_device():
-  """The message told users to remove a pin, but they had set none."""
-  with pytest.raises(errors.InfeasiblePlacementError,
-                     match=r'"op0" \(MatMul\) .* only on a GPU. Give'):
-    constraints.allowed_devices(
-        graphs.chain(1, allowed_types=[[False, True]], pins=['GPU:0']),
-        presets.preset('cpu'))
-
-
-def test_torn_groups_are_explained():
-  with pytest.raises(errors.InfeasiblePlacementError,
-                     match='op2 .* on GPU:1; op0 .* on GPU:0. Remove a pin'):
-    _allowed(groups=[0, 1, 0], pins=['GPU:0', '', 'GPU:1'])
-
-
-def test_a_group_without_pins_has_none_to_remove():
-  with pytest.raises(errors.InfeasiblePlacementError) as caught:
-    _allowed(groups=[0, 1, 0], allowed_types=[[1, 0], [1, 1], [0, 1]])
-  assert str(
-      caught.value).endswith('. Give a cluster with a device that suits all.')
+@pytest.mark.parametrize(
+    'cluster, fields, match',
+    [
+        ('2xP100', {
+            'pins': ['', 'GPU:5', ''], 'user_pins': [False, True, False]
+        }, 'Op "op1" is pinned to GPU:5. Device "GPU:5" is not in cluster '
+         '"2xP100". .* remove the pin'),
+        ('2xP100', {
+            'pins': ['', 'GPU:0', ''], 'user_pins': [False, True, False],
+            'allowed_types': [[1, 1], [1, 0], [1, 1]]
+        }, r'op1 \(MatMul, pinned to GPU:0\) may be on none'),
+        ('cpu', {'allowed_types': [[1, 1], [0, 1], [1, 1]]},
+         r'"op1" \(MatMul\) may be on no device of cluster "cpu", only on a '
+         'GPU. Give'),
+        # The message told users to remove a pin, but they had set none.
+        ('cpu', {'allowed_types': [[0, 1]] * 3, 'pins': ['GPU:0'] * 3
+                }, r'"op0" \(MatMul\) .* only on a GPU. Give'),
+        ('2xP100', {'groups': [0, 1, 0], 'pins': ['GPU:0', '', 'GPU:1']
+                   }, 'op2 .* on GPU:1; op0 .* on GPU:0. Remove a pin'),
+        ('2xP100', {
+            'groups': [0, 1, 0], 'allowed_types': [[1, 0], [1, 1], [0, 1]]
+        }, r'\. Give a cluster with a device that suits all\.$'),
+    ])
+def test_graphs_that_a_cluster_cannot_hold(cluster, fields, match):
+  with pytest.raises(errors.InfeasiblePlacementError, match=match):
+    constraints.allowed_devices(graphs.chain(3, **fields),
+                                presets.preset(cluster))
 
 
 def test_empty_graph():

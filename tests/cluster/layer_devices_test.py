@@ -99,3 +99,16 @@ def test_a_table_is_told_by_its_path(path, parts):
           'words_1/embeddings': 3, 'dense_1/kernel': 2
       })
   assert layer_devices.parts_in_plan(plan, path) == parts
+
+
+@pytest.mark.parametrize('patterns, found', [
+    (['stage_1'], [0, -1, -1]),
+    (['stage_1_1'], [-1, 0, -1]),
+    (['stage_1', 'stage_1_1'], [0, 1, -1]),
+    (['stage_?'], [0, 0, -1]),
+    (['head'], [-1, -1, 0]),
+])
+def test_the_names_of_variables_tell_numbered_siblings_apart(patterns, found):
+  """The pattern 'stage_1' was once for the layer `stage_1_1`."""
+  names = ['stage_1/kernel', 'net/stage_1_1/kernel', 'head_1/bias']
+  assert layer_devices.match(patterns, names).patterns.tolist() == found

@@ -1,3 +1,5 @@
+import importlib
+
 import hypothesis
 from hypothesis import strategies
 import pytest
@@ -159,8 +161,8 @@ def test_a_name_of_a_layer_that_a_longer_one_overrules_is_told():
   assert found.overruled == ('"table" is overruled by "net/table"',)
 
 
-def test_who_wants_no_messages_does_not_pay_for_them(monkeypatch):
-  """Each pattern without ops took a pass over the graph in each match."""
+def test_messages_take_no_pass_over_the_graph(monkeypatch):
+  """Each pattern without ops took one."""
   made = []
 
   class _Counted(layer_map._Matcher):
@@ -170,10 +172,11 @@ def test_who_wants_no_messages_does_not_pay_for_them(monkeypatch):
       made.append(self)
 
   monkeypatch.setattr(layer_map, '_Matcher', _Counted)
-  found = layer_map.match(['a', 'b', 'c'], ['a/op'])
-  assert found.patterns.tolist() == [0] and len(made) == 1
-  assert found.idle == ('"b"', '"c"') and not found.overruled
-  assert not found.is_near and len(made) == 3
+  found = layer_map.match(['a', 'b', 'c', 'x', 'x/a'], ['x/a/op', 'a/op'])
+  assert found.patterns.tolist() == [4, 0]
+  assert found.idle == ('"b"', '"c"') and not found.is_near
+  assert found.overruled == ('"x" is overruled by "x/a"',)
+  assert len(made) == 1
 
 
 def test_nobody_is_asked_whether_what_was_written_was_meant():
@@ -217,3 +220,12 @@ def test_a_known_name_of_a_layer_decides(pattern, found):
   layers = {('net_1',): 'net', ('net_1_1',): 'net_1', ('net_2',): 'net'}
   names = ['net_1/a', 'net_1_1/a', 'ConstantFolding/net_2/a']
   assert layer_map.match([pattern], names, layers).patterns.tolist() == found
+
+
+def test_the_scope_of_an_op_is_not_the_layer_of_that_name():
+  """In Keras 3, {'Cast': 'GPU:1'} once placed all layers that cast."""
+  importlib.import_module('tensorflow')  # TensorFlow knows the types of ops.
+  layers = {('m_1', 'Cast_1'): 'Cast', ('m_1', 'x_1'): 'x'}
+  names = ['m_1/Cast_1/Cast/Cast', 'm_1/x_1/Cast/Cast', 'm_1/x_1/MatMul']
+  found = layer_map.match(['Cast'], names, layers).patterns.tolist()
+  assert found == [0, -1, -1]

@@ -236,25 +236,18 @@ def test_unknown_and_missing_ops(path, graph):
               '1 missing op (such as "op2")')
 
 
-def test_plan_for_another_graph(path):
-  other = graphs.make_graph([(0, 1, 8), (1, 2, 8)], name='other',
-                            names=['op0', 'a', 'b'])
-  check_error(lambda: plan.load(path, other), 'made for graph "net"',
-              'not for "other"', '3 unknown ops (such as "op1")',
-              '2 missing ops (such as "a")')
-
-
-def test_plan_for_another_batch_size(path):
-  other = graphs.make_graph([(0, 1, 16), (1, 2, 16), (0, 3)], name='net')
-  check_error(lambda: plan.load(path, other), 'another batch size')
-
-
-def test_ops_of_another_graph_of_the_same_name(path):
-  other = graphs.make_graph([(0, 1, 8)], name='net')
-  check_error(
-      lambda: plan.load(path, other),
-      'made for graph "net", but this "net" has another fingerprint: '
-      '2 unknown ops')
+@pytest.mark.parametrize('edges, name, names, parts', [
+    ([(0, 1, 8), (1, 2, 8)], 'other', ['op0', 'a', 'b'],
+     ('made for graph "net"', 'not for "other"',
+      '3 unknown ops (such as "op1")', '2 missing ops (such as "a")')),
+    ([(0, 1, 16), (1, 2, 16), (0, 3)], 'net', None, ('another batch size',)),
+    ([(0, 1, 8)], 'net', None,
+     ('made for graph "net", but this "net" has another fingerprint: '
+      '2 unknown ops',)),
+])
+def test_plan_for_another_graph(path, edges, name, names, parts):
+  other = graphs.make_graph(edges, name=name, names=names)
+  check_error(lambda: plan.load(path, other), *parts)
 
 
 def test_ops_that_differ_in_numbers_of_keras(path):

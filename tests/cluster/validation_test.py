@@ -108,28 +108,18 @@ def test_figures_at_the_border_are_right(path, value):
   cluster_json.from_fields(_fields(path, value), 'cluster.json')
 
 
-def test_one_memory_has_one_size():
-  host, first, second = clusters.make_cluster(2, memory=['m', 'g', 'g']).devices
+@pytest.mark.parametrize('shared, field, value, reason', [
+    ('memory', 'memory_bytes', 1 << 30,
+     f'{1 << 30}, but devices[1], which shares its memory "g", has {1 << 40}'),
+    ('compute', 'launch', 'asynchronous', "'asynchronous', but devices[1]"),
+])
+def test_what_is_shared_is_the_same_for_both(shared, field, value, reason):
+  cluster = clusters.make_cluster(2, **{shared: ['h', 'g', 'g']})
+  *others, last = cluster.devices
+  last = dataclasses.replace(last, **{field: value})
   with pytest.raises(errors.ClusterError) as error:
-    dataclasses.replace(
-        clusters.make_cluster(2),
-        devices=(host, first, dataclasses.replace(second,
-                                                  memory_bytes=1 << 30)))
-  assert f'devices[2].memory_bytes ({second.name}) is {1 << 30}' in str(
-      error.value)
-  assert f'devices[1], which shares its memory "g", has {1 << 40}' in str(
-      error.value)
-
-
-def test_devices_of_one_unit_run_alike():
-  host, first, second = clusters.make_cluster(2, compute=['c', 'g',
-                                                          'g']).devices
-  streaming = dataclasses.replace(second, launch=cluster_lib.ASYNCHRONOUS)
-  with pytest.raises(errors.ClusterError) as error:
-    dataclasses.replace(clusters.make_cluster(2),
-                        devices=(host, first, streaming))
-  assert (f'devices[2].launch ({second.name}) is \'asynchronous\', but '
-          'devices[1]') in str(error.value)
+    dataclasses.replace(cluster, devices=(*others, last))
+  assert f'devices[2].{field} ({last.name}) is {reason}' in str(error.value)
 
 
 @pytest.mark.parametrize('field,value', [('slots', 2), ('copy_s', 1e-3),

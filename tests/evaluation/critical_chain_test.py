@@ -38,6 +38,19 @@ def test_a_transfer_is_a_part():
   assert chain[1].end_s - chain[1].start_s == 2
 
 
+def test_a_condition_goes_through_the_memory_of_the_host():
+  graph = graphs.chain(2).replace(read_on_host=[True])
+  assert _parts(_chain(graph, [1, 1], 1.)) == [(False, 0, 'nothing'),
+                                               (True, 0, 'input'),
+                                               (False, 1, 'transfer')]
+
+
+def test_what_stays_in_the_memory_of_the_host_is_no_transfer():
+  graph = graphs.chain(2).replace(made_on_host=[True], read_on_host=[True])
+  assert _parts(_chain(graph, [1, 2], 1.)) == [(False, 0, 'nothing'),
+                                               (False, 1, 'input')]
+
+
 def test_a_busy_device_is_waited_for():
   # Two ops without inputs on one device: the second waits for the first.
   graph = graphs.make_graph([], num_ops=2)

@@ -2,15 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph import source_graph
-
-
-def _read(make):
-  graph = tf.Graph()
-  with graph.as_default():
-    make()
-  return graph_def_io.read(source_graph.SourceGraph('g', graph.as_graph_def()))
+from helpers import graph_defs
 
 
 @pytest.mark.parametrize('name,size', [('float16', 2), ('bfloat16', 2),
@@ -23,7 +15,7 @@ def test_products_know_the_type_of_their_elements(name, size):
     tf.raw_ops.MatMul(a=x[0], b=x[0], name='one')
     tf.raw_ops.SparseMatMul(a=tf.zeros([3, 3]), b=tf.zeros([3, 3]))
 
-  graph = _read(make)
+  graph = graph_defs.read(make)
   ops = [graph.names.index(op) for op in ('batch', 'one')]
   assert graph.element_types[ops].tolist() == [name] * 2
   assert graph.element_bytes[ops].tolist() == [size] * 2
@@ -39,7 +31,7 @@ def test_complex_products_compute_with_their_parts():
       x = tf.compat.v1.placeholder(name, [3, 3])
       tf.raw_ops.MatMul(a=x, b=x, name=name)
 
-  graph = _read(make)
+  graph = graph_defs.read(make)
   ops = [graph.names.index(name) for name in ('complex128', 'complex64')]
   assert graph.element_types[ops].tolist() == ['float64', 'float32']
 
@@ -56,7 +48,7 @@ def test_calls_have_the_type_of_most_of_their_arithmetic():
     compiled(tf.compat.v1.placeholder(tf.float16, [8, 8]))
     compiled(tf.compat.v1.placeholder(tf.float32, [8, 8]))
 
-  graph = _read(make)
+  graph = graph_defs.read(make)
   calls = [i for i, t in enumerate(graph.op_types) if 'PartitionedCall' in t]
   assert graph.element_types[calls].tolist() == ['float16', 'float32']
 
@@ -66,7 +58,7 @@ def test_graphs_of_float32_keep_no_types():
   def make():
     tf.zeros([2, 2]) + tf.cast(tf.zeros([2], tf.int32), tf.float32)
 
-  graph = _read(make)
+  graph = graph_defs.read(make)
   assert not graph.element_types_by_name
   assert set(graph.element_types) == {'float32'}
   np.testing.assert_array_equal(graph.element_bytes, 4)

@@ -7,16 +7,16 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import presets
 from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph import source_graph
 from helpers import graph_defs
 
 tf1 = tf.compat.v1
 _IDENTITY = {'T': graph_defs.FLOAT}
 
 
-def _read(*nodes, live=False, **fields):
+def _read(*nodes, feeds=(), fetches=(), **options):
   return graph_def_io.read(
-      graph_defs.source(graph_defs.graph_def(*nodes), **fields), live=live)
+      graph_defs.source(graph_defs.graph_def(*nodes), feeds=feeds,
+                        fetches=fetches), **options)
 
 
 def _placeholder(name, **fields):
@@ -58,9 +58,7 @@ def test_unknown_dimensions_count_as_told():
 def test_unknown_dimensions_of_variables_count_as_told():
   handle = graph_defs.node('v', 'VarHandleOp', dtype=graph_defs.FLOAT)
   handle.attr['shape'].shape.CopyFrom(tf.TensorShape([None, 3]).as_proto())
-  graph = graph_def_io.read(graph_defs.source(graph_defs.graph_def(handle)),
-                            unknown_dim=5)
-  assert graph.param_bytes.tolist() == [60]
+  assert _read(handle, unknown_dim=5).param_bytes.tolist() == [60]
 
 
 def test_variables_hold_their_bytes():
@@ -121,19 +119,24 @@ def test_write_changes_devices_only():
     graph_def_io.write(definition, ['x'])
 
 
-@pytest.mark.parametrize('nodes, message', [
-    ([], 'is empty'),
-    ([_placeholder('a'), _placeholder('a')], 'two nodes of the same name'),
-    ([_identity('b', 'gone')], '"b" of graph "test" has an input "gone"'),
-    ([graph_defs.node('b', 'NoOp', ['^gone'])], 'has an input "\\^gone"'),
-    ([_placeholder('a'), _identity('b', 'a:x')], 'has an input "a:x"'),
-    ([_placeholder('a'), _identity('b', 'a:')], 'has an input "a:"'),
-    ([_placeholder('a'), _identity('b', 'a:99999999999')], 'has an input'),
-    ([_placeholder('a'), _identity('b', 'a:3')], 'src_output = 3'),
-    ([_identity('a', 'b'), _identity('b', 'a')], '"[ab]" waits for its'),
-    ([_identity('a', 'a')], 'the op "a" waits for its'),
-    ([graph_defs.node('a', 'NoSuchOp')], 'not registered'),
-])
+@pytest.mark.parametrize(
+    'nodes, message',
+    [
+        ([], 'is empty'),
+        ([_placeholder('a'), _placeholder('a')], 'two nodes of the same name'),
+        ([_identity('b', 'gone')], '"b" of graph "test" has an input "gone"'),
+        ([graph_defs.node('b', 'NoOp', ['^gone'])], 'has an input "\\^gone"'),
+        ([_placeholder('a'), _identity('b', 'a:x')], 'has an input "a:x"'),
+        ([_placeholder('a'), _identity('b', 'a:')], 'has an input "a:"'),
+        ([_placeholder('a'), _identity('b', 'a:99999999999')], 'has an input'),
+        ([_placeholder('a'), _identity('b', 'a:3')], 'src_output = 3'),
+        ([_identity('a', 'b'), _identity('b', 'a')], '"[ab]" waits for its'),
+        ([_identity('a', 'a')], 'the op "a" waits for its'),
+        ([graph_defs.node('a', 'NoSuchOp')], 'not registered'),
+        # Grappler would abort the process.
+        ([graph_defs.node('a', 'Const', dtype={'type': 1})
+         ], '"a" .Const. lacks the attribute "value"'),
+    ])
 def test_graphs_that_cannot_be_read(nodes, message):
   with pytest.raises(errors.InvalidGraphError, match=message) as error:
     _read(*nodes)
@@ -201,10 +204,9 @@ def test_relocatable_variables_are_those_that_are_received():
                       shape={'shape': {}}, **read),
       _placeholder('fed', device=graph_defs.CPU(1)),
   ]
-  source = graph_defs.source(graph_defs.graph_def(*nodes))
-  fixed = graph_defs.pins(graph_def_io.read(source, live=True))
+  fixed = graph_defs.pins(_read(*nodes, live=True))
   assert set(fixed.values()) == {'', graph_defs.CPU(1)} and fixed['v']
-  free = graph_defs.pins(graph_def_io.read(source, live=True, relocatable=True))
+  free = graph_defs.pins(_read(*nodes, live=True, relocatable=True))
   assert free == fixed | {'v': ''}
 
 
@@ -217,19 +219,19 @@ def test_the_argument_of_a_variable_goes_where_the_variable_can_be(
   node = graph_defs.node('v', '_Arg', device=graph_defs.CPU(0),
                          T={'type': types_pb2.DT_RESOURCE},
                          _handle_dtypes={'list': {'type': [dtype]}})
-  source = graph_defs.source(graph_defs.graph_def(node))
-  graph = graph_def_io.read(source, live=True, relocatable=True)
+  graph = _read(node, live=True, relocatable=True)
   assert graph.allowed_types.tolist() == [[True, on_gpu]]
 
 
 def test_ops_of_the_hosts_memory_launch_no_kernel_on_gpus():
   """Sums of int32 were priced as kernels, but their tensors are on the host."""
-  graph = tf.Graph()
-  with graph.as_default():
+
+  def make():
     for dtype in tf.int32, tf.float32:
-      x = tf.compat.v1.placeholder(dtype, [2])
+      x = tf1.placeholder(dtype, [2])
       tf.raw_ops.AddV2(x=x, y=x, name=f'sum_of_{dtype.name}')
-  read = graph_def_io.read(source_graph.SourceGraph('g', graph.as_graph_def()))
+
+  read = graph_defs.read(make)
   assert 'sum_of_int32' in read.host_ops
   assert 'sum_of_float32' not in read.host_ops
 
@@ -317,14 +319,4 @@ def test_a_stream_of_random_numbers_stays_where_it_runs(op, live, stays):
                           dtype={'type': 3})
   node = graph_defs.node('a', op, ['shape'], graph_defs.CPU(1), T={'type': 3},
                          dtype={'type': 1})
-  graph = graph_def_io.read(
-      graph_defs.source(graph_defs.graph_def(shape, node)), live=live)
-  assert bool(graph.pins[1]) == stays
-
-
-def test_a_node_without_its_attribute_is_refused():
-  # Grappler would abort the process.
-  node = graph_defs.node('a', 'Const', dtype={'type': 1})
-  with pytest.raises(errors.InvalidGraphError,
-                     match='"a" .Const. lacks the attribute "value"'):
-    graph_def_io.read(graph_defs.source(graph_defs.graph_def(node)))
+  assert bool(_read(shape, node, live=live).pins[1]) == stays

@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -88,57 +90,34 @@ _ARGUMENTS = {
 }
 
 
-def test_convolutions_in_space_and_their_gradients():
-  # 2 x 2 x 2 x 4 windows in each of which 27 x 3 numbers meet 5 channels.
-  flops = 2 * (2 * 2 * 2 * 4) * 27 * 3 * 5
-  image, filters, out = (2, 4, 4, 8, 3), (3, 3, 3, 3, 5), (2, 2, 2, 4, 5)
-  how = {'strides': [1, 2, 2, 2, 1], 'padding': 'SAME', 'name': 'found'}
-  raw = tf.raw_ops
+@pytest.mark.parametrize(
+    'op_type, version, image, filters, out, how, flops',
+    [
+        # In 2 x 2 x 2 x 4 windows, 27 x 3 numbers meet 5 channels.
+        ('Conv3D', 'V2', (2, 4, 4, 8, 3), (3, 3, 3, 3, 5),
+         (2, 2, 2, 4, 5), {'strides': [1, 2, 2, 2, 1], 'padding': 'SAME'}, 2 *
+         (2 * 2 * 2 * 4) * 27 * 3 * 5),
+        # The estimator ignored dilations: 16 windows of an image in place of 4.
+        ('Conv2D', '', (2, 6, 6, 3), (3, 3, 3, 5), (2, 2, 2, 5), {
+            'strides': [1] * 4, 'dilations': [1, 2, 2, 1], 'padding': 'VALID'
+        }, 2 * (2 * 2 * 2) * 9 * 3 * 5),
+        # Each of many groups of one channel counted as a whole filter.
+        *(('Conv2D', '', (2, 8, 8, 6), (3, 3, per_group, 12),
+           (2, 4, 4, 12), {'strides': [1, 2, 2, 1], 'padding': 'SAME'}, 2 *
+           (2 * 4 * 4) * 9 * per_group * 12) for per_group in (1, 2, 6)),
+    ])
+def test_convolutions_and_their_gradients(op_type, version, image, filters, out,
+                                          how, flops):
+  forward, of_input, of_filter = (functools.partial(
+      getattr(tf.raw_ops, f'{op_type}{ending}'), **how, name='found')
+                                  for ending in ('', f'BackpropInput{version}',
+                                                 f'BackpropFilter{version}'))
   assert flops == _flops(
-      lambda: raw.Conv3D(input=_zeros(*image), filter=_zeros(*filters), **how))
-  assert flops == _flops(
-      lambda: raw.Conv3DBackpropInputV2(input_sizes=image, filter=_zeros(
-          *filters), out_backprop=_zeros(*out), **how))
-  assert flops == _flops(
-      lambda: raw.Conv3DBackpropFilterV2(input=_zeros(
-          *image), filter_sizes=filters, out_backprop=_zeros(*out), **how))
-
-
-@pytest.mark.parametrize('per_group', [1, 2, 6])
-def test_convolutions_of_groups_and_their_gradients(per_group):
-  """Each of many groups of one channel counted as a filter of all channels."""
-  image, filters, out = (2, 8, 8, 6), (3, 3, per_group, 12), (2, 4, 4, 12)
-  # In each of 2 x 4 x 4 windows 9 numbers per channel meet 12 channels.
-  flops = 2 * (2 * 4 * 4) * 9 * per_group * 12
-  how = {'strides': [1, 2, 2, 1], 'padding': 'SAME', 'name': 'found'}
-  raw = tf.raw_ops
-  assert flops == _flops(
-      lambda: raw.Conv2D(input=_zeros(*image), filter=_zeros(*filters), **how))
-  assert flops == _flops(
-      lambda: raw.Conv2DBackpropInput(input_sizes=image, filter=_zeros(
-          *filters), out_backprop=_zeros(*out), **how))
-  assert flops == _flops(
-      lambda: raw.Conv2DBackpropFilter(input=_zeros(
-          *image), filter_sizes=filters, out_backprop=_zeros(*out), **how))
-
-
-def test_dilated_convolutions_have_as_many_windows_as_outputs():
-  """The estimator ignored dilations, and counted 16 windows in place of 4."""
-  image, filters, out = (2, 6, 6, 3), (3, 3, 3, 5), (2, 2, 2, 5)
-  flops = 2 * (2 * 2 * 2) * 9 * 3 * 5
-  how = {
-      'strides': [1] * 4, 'dilations': [1, 2, 2, 1], 'padding': 'VALID',
-      'name': 'found'
-  }
-  raw = tf.raw_ops
-  assert flops == _flops(
-      lambda: raw.Conv2D(input=_zeros(*image), filter=_zeros(*filters), **how))
-  assert flops == _flops(
-      lambda: raw.Conv2DBackpropInput(input_sizes=image, filter=_zeros(
-          *filters), out_backprop=_zeros(*out), **how))
-  assert flops == _flops(
-      lambda: raw.Conv2DBackpropFilter(input=_zeros(
-          *image), filter_sizes=filters, out_backprop=_zeros(*out), **how))
+      lambda: forward(input=_zeros(*image), filter=_zeros(*filters)))
+  assert flops == _flops(lambda: of_input(input_sizes=image, filter=_zeros(
+      *filters), out_backprop=_zeros(*out)))
+  assert flops == _flops(lambda: of_filter(input=_zeros(*image), filter_sizes=
+                                           filters, out_backprop=_zeros(*out)))
 
 
 def test_recurrent_kernels_use_each_weight_once_per_step_and_example():

@@ -19,10 +19,17 @@ def _read(make, unknown_dim=_BATCH):
   }
 
 
-def _shape(make, unknown_dim=_BATCH):
+def _shape(make):
   """Returns the shape of the op that is called 'found'."""
-  result, index = _read(make, unknown_dim)
+  result, index = _read(make)
   return result.shape(index['found'], 0)
+
+
+def _bytes(make):
+  """Returns the bytes of the op that is called 'found', of very many rows."""
+  result, index = _read(make, unknown_dim=1 << 20)
+  assert (result.flops >= 0).all() and (result.io_bytes >= 0).all()
+  return result.output_bytes[result.output_starts[index['found']]]
 
 
 def _input(*shape):
@@ -115,19 +122,13 @@ def test_the_inputs_of_a_graph_have_a_batch_in_each_dimension():
 ], ids=['product', 'lookup', 'convolution', 'known'])
 def test_tensors_that_no_memory_holds_are_read(make):
   """The number of their elements overflowed, and the process was gone."""
-  result, index = _read(make, unknown_dim=1 << 20)
-  size = result.output_bytes[result.output_starts[index['found']]]
-  assert size == 4 * 10**12
-  assert (result.flops >= 0).all() and (result.io_bytes >= 0).all()
+  assert _bytes(make) == 4 * 10**12
 
 
 def test_an_empty_tensor_of_large_dimensions_is_read():
   """The product of the sizes before the 0 overflowed: the process was gone."""
-  result, index = _read(
-      lambda: tf.tile(tf.compat.v1.placeholder(tf.float32),
-                      [1 << 20, -1, -1, -1, 0], name='found'),
-      unknown_dim=1 << 20)
-  assert result.output_bytes[result.output_starts[index['found']]] == 0
+  assert not _bytes(lambda: tf.tile(tf.compat.v1.placeholder(tf.float32),
+                                    [1 << 20, -1, -1, -1, 0], name='found'))
 
 
 def test_a_rank_that_no_memory_holds_is_refused():
@@ -255,9 +256,7 @@ def test_large_tensors_of_computed_rank_are_read(sizes, expected):
     part = _all_but_last(_input(None, None, 3))
     tf.fill(tf.concat([part, sizes], 0), 0., name='found')
 
-  result, index = _read(make, unknown_dim=1 << 20)
-  size = result.output_bytes[result.output_starts[index['found']]]
-  assert size == expected
+  assert _bytes(make) == expected
 
 
 @pytest.mark.parametrize('part, expected', [

@@ -1,17 +1,12 @@
 import pytest
 import tensorflow as tf
 
-from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph import source_graph
 from helpers import graph_defs
 
 
 def _found(make):
   """Rounds and FLOPs of the op that is called 'found'."""
-  graph = tf.Graph()
-  with graph.as_default():
-    make(tf.raw_ops)
-  read = graph_def_io.read(source_graph.SourceGraph('g', graph.as_graph_def()))
+  read = graph_defs.read(lambda: make(tf.raw_ops))
   op = read.names.index('found')
   assert (read.rounds[[i for i in range(read.num_ops) if i != op]] == 1).all()
   return read.rounds[op], read.flops[op]

@@ -2,18 +2,14 @@ import pytest
 import tensorflow as tf
 
 from gdp_grappler.evaluation.costs import op_families
-from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph import source_graph
+from helpers import graph_defs
 
 _NUMBERS = 7  # Of a matrix of 5 x 4.
 
 
 def _work(make):
   """FLOPs and bytes of the product."""
-  graph = tf.Graph()
-  with graph.as_default():
-    make(tf.raw_ops)
-  read = graph_def_io.read(source_graph.SourceGraph('g', graph.as_graph_def()))
+  read = graph_defs.read(lambda: make(tf.raw_ops))
   op = read.op_types.index('SparseMatrixMatMul')
   return read.flops[op], read.io_bytes[op]
 

@@ -2,10 +2,10 @@
 
 import collections
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
+from gdp_grappler import errors
 from gdp_grappler.graph import start_order
 from helpers import graph_defs
 
@@ -91,13 +91,61 @@ def test_other_ops_stay_as_they_were(nodes):
   assert _fixed(*nodes) == graph_defs.graph_def(*nodes)
 
 
-def test_the_order_is_dropped_for_another_placement():
+def _chain():
   nodes = [_node(f'op{i}') for i in range(9)]
   nodes.append(_node('last', 'Identity', 'op0', '^op1'))
-  nodes.append(_node('gdp_start_order/own', 'Identity', 'op2'))
-  graph = _fixed(*nodes)
-  start_order.drop(graph)
-  assert graph == graph_defs.graph_def(*nodes)
+  # A scope and an op of the user.
+  nodes.append(_node('gdp_start_order/own', 'ControlTrigger', '^op2'))
+  return nodes
+
+
+def test_the_order_is_dropped_for_another_placement():
+  graph = _fixed(*_chain())
+  before = type(graph).FromString(graph.SerializeToString())
+  assert start_order.dropped(graph) == graph_defs.graph_def(*_chain())
+  assert graph == before
+
+
+def test_a_graph_without_an_order_is_not_copied():
+  graph = graph_defs.graph_def(*_chain())
+  assert start_order.dropped(graph) is graph
+
+
+def test_the_order_is_dropped_under_the_names_of_an_import():
+  """Old triggers were known by their names, so those in a scope stayed."""
+
+  def make():
+    with tf.device(_GPU + '0'):
+      tf.add_n([tf.constant(float(i)) for i in range(20)])
+
+  placed = graph_defs.built(make)
+  fixed = start_order.fix(placed)
+  for definition in (
+      graph_defs.built(lambda: tf.graph_util.import_graph_def(fixed, name='a')),
+      start_order.fix(
+          graph_defs.built(
+              lambda: tf.graph_util.import_graph_def(placed, name='a')))):
+    assert any(node.op == 'ControlTrigger' for node in definition.node)
+    found = start_order.dropped(definition)
+    assert {node.name: list(node.input) for node in found.node} == {
+        f'a/{node.name}': [f'a/{name}' for name in node.input]
+        for node in placed.node
+    }
+
+
+def test_what_ops_wait_for_through_the_order_they_wait_for_directly():
+  """Triggers wait, too, if a program imports them within a scope that waits."""
+  graph = _fixed(*(_node(f'op{i}') for i in range(9)))
+  for node in graph.node[9:]:
+    node.input.append('^before')
+  leaf = next(name for name in graph.node[0].input)
+  graph.node.append(_node('before', 'NoOp'))
+  graph.node.append(_node('after', 'Identity', 'op0', leaf))
+  found = {n.name: list(n.input) for n in start_order.dropped(graph).node}
+  assert found == {
+      **{f'op{i}': ['^before'] for i in range(9)}, 'before': [],
+      'after': ['op0', '^before']
+  }
 
 
 def test_triggers_stay_out_of_clusters_of_xla():
@@ -117,23 +165,57 @@ def test_a_graph_can_be_fixed_twice():
   assert len(names) == len(set(names)) > len(once.node)
 
 
-def test_a_fixed_graph_has_equal_results():
-  with tf.Graph().as_default() as graph:
-    with tf.device(_GPU + '0'):
-      total = tf.add_n([tf.constant(float(i)) for i in range(40)])
-    variables = []
-    for i in range(12):
-      with tf.device(f'{_GPU}{i % 2}'):
-        variables.append(tf1.get_variable(f'v{i}', initializer=float(i)))
-    with tf.device(_GPU + '1'):
-      tf.identity(total * tf.add_n([v.read_value() for v in variables]),
-                  name='result')
-    initializers = [v.initializer.name for v in variables]
-  fixed = start_order.fix(graph.as_graph_def())
-  assert len(fixed.node) > len(graph.as_graph_def().node)
+def test_a_graph_that_is_too_large_is_one_clear_error(monkeypatch):
+  # Such a graph would take seconds.
+  monkeypatch.setattr(start_order._library(), 'gdp_order_starts',
+                      lambda *_: None)
+  with pytest.raises(errors.GdpError, match='more than 2 GB.*Keep its weights'):
+    _fixed(_node('a'))
+
+
+def _with_variables():
+  """Builds 40 constants and 12 variables on two GPUs; returns initializers."""
+  with tf.device(_GPU + '0'):
+    total = tf.add_n([tf.constant(float(i)) for i in range(40)])
+  variables = []
+  for i in range(12):
+    with tf.device(f'{_GPU}{i % 2}'):
+      variables.append(tf1.get_variable(f'v{i}', initializer=float(i)))
+  with tf.device(_GPU + '1'):
+    tf.identity(total * tf.add_n([v.read_value() for v in variables]),
+                name='result')
+  return [v.initializer.name for v in variables]
+
+
+def _ran(definition, initializers):
+  """Returns the result and the graphs of the devices on two logical CPUs."""
+  for node in definition.node:  # This machine has no GPUs.
+    node.device = node.device.replace('GPU', 'CPU')
   with tf.Graph().as_default():
-    tf.import_graph_def(fixed, name='')
-    config = tf1.ConfigProto(allow_soft_placement=True)
+    tf.import_graph_def(definition, name='')
+    config = tf1.ConfigProto(allow_soft_placement=False,
+                             device_count={'CPU': 2})
+    options = tf1.RunOptions(output_partition_graphs=True)
     with tf1.Session(config=config) as session:
       session.run(initializers)
-      np.testing.assert_equal(session.run('result:0'), 780. * 66)
+      ran = tf1.RunMetadata()
+      result = session.run('result:0', options=options, run_metadata=ran)
+  return result, ran.partition_graphs
+
+
+def _count(graph, op):
+  return sum(node.op == op for node in graph.node)
+
+
+def test_a_fixed_graph_has_equal_results_on_several_devices():
+  initializers = []
+  plain = graph_defs.built(lambda: initializers.extend(_with_variables()))
+  result, graphs = _ran(start_order.fix(plain), initializers)
+  expected, without = _ran(plain, initializers)
+  assert result == expected == 780. * 66
+  assert len(graphs) == 2
+  assert all(_count(graph, 'ControlTrigger') > 1 for graph in graphs)
+  # A tree that began on another device would be one more tensor to send.
+  for op in ('_Send', '_HostSend'):
+    assert sum(_count(graph, op) for graph in graphs) == sum(
+        _count(graph, op) for graph in without)

@@ -1,15 +1,7 @@
 import pytest
 import tensorflow as tf
 
-from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph import source_graph
-
-
-def _read(make):
-  graph = tf.Graph()
-  with graph.as_default():
-    make()
-  return graph_def_io.read(source_graph.SourceGraph('g', graph.as_graph_def()))
+from helpers import graph_defs
 
 
 def _shares(dtype='float32', image=(2, 9, 9, 16), kernel=(3, 3, 16, 32),
@@ -22,7 +14,7 @@ def _shares(dtype='float32', image=(2, 9, 9, 16), kernel=(3, 3, 16, 32),
     y = tf.nn.conv2d(x, w, strides, 'SAME', data_format=layout, name='y', **how)
     tf.gradients(y, [x, w], name='gradients')
 
-  graph = _read(make)
+  graph = graph_defs.read(make)
   found = [
       share for kind, share in zip(graph.op_types, graph.winograd_shares)
       if kind.startswith('Conv2D')
@@ -62,7 +54,7 @@ def test_a_filter_of_unknown_size_does_not():
     w = tf.compat.v1.placeholder('float32')
     tf.raw_ops.Conv2D(input=x, filter=w, strides=[1] * 4, padding='SAME')
 
-  assert not _read(make).winograd_shares.any()
+  assert not graph_defs.read(make).winograd_shares.any()
 
 
 def test_a_call_has_the_share_of_its_flops():
@@ -76,5 +68,5 @@ def test_a_call_has_the_share_of_its_flops():
     x = tf.compat.v1.placeholder('float32', [2, 9, 9, 16])
     compiled(x, tf.zeros([3, 3, 16, 16]), tf.zeros([1, 1, 16, 16]))
 
-  graph = _read(make)
+  graph = graph_defs.read(make)
   assert graph.winograd_shares.max() == pytest.approx(.9, rel=1e-4)

@@ -52,6 +52,20 @@ def environment(**changes: str) -> dict[str, str]:
   return {**result, 'TF_CPP_MIN_LOG_LEVEL': '3', **changes}
 
 
+def environment_with_path(**changes: str) -> dict[str, str]:
+  """Returns `environment`, with the import path of this process."""
+  path = os.pathsep.join(p for p in sys.path if p)
+  return environment(PYTHONPATH=path, **changes)
+
+
+def error_line(done: Finished, program: str) -> str:
+  """Returns the only line of a program that refused its input."""
+  assert done.code == 2, done.stderr
+  line, = done.stderr.strip().splitlines()
+  assert line.startswith(f'{program}: error: ')
+  return line
+
+
 def steers(variable: str) -> bool:
   """Whether a variable configures the package, except the cache's folder."""
   return variable.startswith('GDP_') and variable != 'GDP_CACHE_DIR'

@@ -98,14 +98,13 @@ class Memory:
   def _lifetimes(self) -> list[Buffer]:
     """Returns the buffers; an alias extends the life of its input's buffer."""
     local, received, workspace = {}, {}, []
-    edges = [edge for edge in edges_of(self.graph) if edge[2] is not None]
+    places = Places(self.graph, self.cluster, self.devices)
+    edges = [edge for edge in edges_of(self.graph) if edge.tensor is not None]
     for op in self.graph.topological_order.tolist():
       handed_on = None
-      inputs = [(p, t) for p, c, t in edges if c == op]
+      inputs = [edge for edge in edges if edge.consumer == op]
       if self._is_alias(op) and inputs:
-        producer, tensor = inputs[0]
-        handed_on = (local[tensor] if self.devices[producer] == self.devices[op]
-                     else received[tensor, self.devices[op]])
+        handed_on = _read(inputs[0], places, local, received)
       pool = self._pool(self.devices[op])
       if self.workspace is not None and self.graph.executions[op] > 0:
         workspace.append(
@@ -114,40 +113,90 @@ class Memory:
       for tensor in np.flatnonzero(self.graph.tensor_ops == op).tolist():
         own = not self._is_alias(op) and not self._is_constant(op)
         local[tensor] = handed_on if not own else Buffer(
-            tensor_bytes(self.graph, tensor), pool, self.allocated[op],
+            tensor_bytes(self.graph, tensor),
+            self._pool(places.of_tensor(tensor)), self.allocated[op],
             self.released[op])
         for t in self.transfers:
           if t.tensor == tensor:
             received[tensor, t.target] = Buffer(t.bytes, self._pool(t.target),
                                                 t.taken_up, t.done)
             _prolong(local[tensor], t.done)
-        for _, consumer, t in edges:
-          if t == tensor:
-            device = self.devices[consumer]
-            _prolong(
-                local[tensor] if device == self.devices[op] else
-                received[tensor, device], self.released[consumer])
+        for edge in edges:
+          if edge.tensor == tensor:
+            _prolong(_read(edge, places, local, received),
+                     self.released[edge.consumer])
     unique = {id(b): b for b in [*local.values(), *received.values()] if b}
     return [*unique.values(), *workspace]
 
 
-def edges_of(graph: op_graph.OpGraph) -> list[tuple[int, int, int | None]]:
-  """Returns producers, consumers and tensors; dead inputs of Merges last.
+@dataclasses.dataclass(frozen=True)
+class Edge:
+  """An edge of the graph; `tensor` is None for a control edge."""
+  producer: int
+  consumer: int
+  tensor: int | None
+  read_on_host: bool
+
+
+class Places:
+  """Says in the memory of which device tensors are made and read."""
+
+  def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+               devices: Sequence[int]):
+    self._graph, self._devices = graph, devices
+    machines = [name.rpartition('/')[0] for name in cluster.device_names]
+    cpus = {
+        machine: number for number, machine in enumerate(machines)
+        if cluster.devices[number].type == 'CPU' and
+        not cluster.devices[number].asynchronous
+    }
+    self._hosts = [
+        cpus.get(machine, number) if d.type == 'GPU' else number
+        for number, (machine, d) in enumerate(zip(machines, cluster.devices))
+    ]
+
+  def of_tensor(self, tensor: int) -> int:
+    """The device in whose memory a tensor is made."""
+    device = self._devices[self._graph.tensor_ops[tensor]]
+    return self._hosts[device] if self._graph.made_on_host[tensor] else device
+
+  def made(self, edge: Edge) -> int:
+    """The device that has the tensor, or sends the message, of an edge."""
+    if edge.tensor is None:
+      return self._devices[edge.producer]
+    return self.of_tensor(edge.tensor)
+
+  def read(self, edge: Edge) -> int:
+    """The device in whose memory the consumer reads."""
+    device = self._devices[edge.consumer]
+    return self._hosts[device] if edge.read_on_host else device
+
+
+def edges_of(graph: op_graph.OpGraph) -> list[Edge]:
+  """Returns all edges; dead inputs of Merges last.
 
   A Switch, which has a dead output, comes before the dead ones.
   """
 
-  def lateness(edge: tuple[int, int, int | None]) -> int:
-    producer, consumer, tensor = edge
-    if graph.op_types[consumer] != 'Merge' or tensor is None:
+  def lateness(edge: Edge) -> int:
+    if graph.op_types[edge.consumer] != 'Merge' or edge.tensor is None:
       return 0
-    if not graph.executions[producer]:
+    if not graph.executions[edge.producer]:
       return 2
-    return int(graph.op_types[producer] == 'Switch')
+    return int(graph.op_types[edge.producer] == 'Switch')
 
-  return sorted(((int(p), int(c), None if t < 0 else int(t))
-                 for (p, c), t in zip(graph.edges, graph.edge_tensors)),
+  return sorted((Edge(int(p), int(c), None if t < 0 else int(t), bool(h)) for (
+      p, c), t, h in zip(graph.edges, graph.edge_tensors, graph.read_on_host)),
                 key=lateness)
+
+
+def _read(edge: Edge, places: Places, local: Mapping[int, Buffer | None],
+          received: Mapping[tuple[int, int], Buffer]) -> Buffer | None:
+  """The buffer that the consumer of an edge reads."""
+  place = places.read(edge)
+  if place == places.made(edge):
+    return local[edge.tensor]
+  return received[edge.tensor, place]
 
 
 def tensor_bytes(graph: op_graph.OpGraph, tensor: int) -> int:

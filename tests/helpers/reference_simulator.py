@@ -73,16 +73,17 @@ class ReferenceSimulator:
                                               np.ones(seconds.shape))
     self.cards, self.fed = reference_cards.Cards(), [0.0] * len(self.contention)
     self.locks = dict.fromkeys(cluster.contexts.tolist(), 0.0)
+    self.places = reference_memory.Places(graph, cluster, self.devices)
     self.edges = reference_memory.edges_of(graph)
-    self.inputs = [[(p, t) for p, c, t in self.edges if c == op]
+    self.inputs = [[edge for edge in self.edges if edge.consumer == op]
                    for op in range(graph.num_ops)]
     self.rank = {int(op): i for i, op in enumerate(graph.topological_order)}
     self.chained = [
         device.asynchronous and priorities is None for device in cluster.devices
     ]
     self.ready, self.start, self.end, self.slot = {}, {}, {}, {}
-    self.allocated, self.released, self.ended = {}, {}, set()
-    self.works, self.chains, self.constants = [], [], []
+    self.allocated, self.released, self.dispatched = {}, {}, {}
+    self.works, self.chains, self.constants, self.ended = [], [], [], set()
     self.root_chains, self.roots = {}, {}  # Roots that no thread has taken up.
     self.wires = reference_transfers.Wires(cluster, poll_factors)
     self.transfers = self.wires.transfers
@@ -204,7 +205,7 @@ class ReferenceSimulator:
     done = self._hold_lock(device,
                            max(now, self.fed[device]) + factor * prepared,
                            factor * self.launches[op] * host.lock_s)
-    self.fed[device] = done
+    self.fed[device] = self.dispatched[op] = done
     gap = host.gap_s + self._busy_others(device, now) * host.switch_s
     filled = self.wires.filled[unit]
     self.start[op], self.end[op] = self._on_card(
@@ -242,33 +243,37 @@ class ReferenceSimulator:
   def _arrive(self, transfer: reference_transfers.Transfer, now: float) -> None:
     """Delivers a transfer, and dispatches ops that waited only for it."""
     transfer.arrived = True
-    if self.chained[transfer.target]:
-      for op in self._ready_by(transfer.op, [transfer.tensor], transfer.target):
-        self.ready[op] = now
-        self.chains.append(reference_threads.Chain(transfer.target, [op], now))
+    for op in self._ready_by([
+        edge for edge in self.edges
+        if (edge.producer, edge.tensor,
+            self.places.read(edge)) == (transfer.op, transfer.tensor,
+                                        transfer.target)
+    ]):
+      self._start_thread(op, now)
 
-  def _ready_by(self, producer: int, tensors: list[int | None],
-                device: int) -> list[int]:
+  def _start_thread(self, op: int, now: float) -> None:
+    """Dispatches an op that no thread of its device has made ready."""
+    if self.chained[self.devices[op]]:
+      self.ready[op] = now
+      self.chains.append(reference_threads.Chain(self.devices[op], [op], now))
+
+  def _ready_by(self, edges: list[reference_memory.Edge]) -> list[int]:
     """Returns consumers with all inputs, in the order of their last edges."""
-    consumers = [
-        c for tensor in tensors for p, c, t in self.edges
-        if (p, t, self.devices[c]) == (producer, tensor, device)
-    ]
+    consumers = [edge.consumer for edge in edges]
     # The last mention of each.
     order = list(dict.fromkeys(reversed(consumers)))[::-1]
     return [op for op in order if self._has_all(op)]
 
   def _has_all(self, op: int) -> bool:
-    return all(
-        self._has(self.devices[op], producer, tensor)
-        for producer, tensor in self.inputs[op])
+    return all(self._has(edge) for edge in self.inputs[op])
 
-  def _has(self, device: int, producer: int, tensor: int | None) -> bool:
-    if self.devices[producer] == device:
-      return producer in self.ended
-    return any(
-        t.arrived and (t.op, t.tensor, t.target) == (producer, tensor, device)
-        for t in self.transfers)
+  def _has(self, edge: reference_memory.Edge) -> bool:
+    place = self.places.read(edge)
+    if self.places.made(edge) == place:
+      return edge.producer in self.ended
+    return any(t.arrived and (t.op, t.tensor, t.target) == (edge.producer,
+                                                            edge.tensor, place)
+               for t in self.transfers)
 
   def _mark_ready(self, now: float) -> None:
     for op in range(self.graph.num_ops):
@@ -312,7 +317,7 @@ class ReferenceSimulator:
             op, device, now,
             self.seconds[op, device] * self._slowdown(device, now))
         self.start[op], self.slot[op] = now, free[0]
-        self.allocated[op] = now
+        self.allocated[op] = self.dispatched[op] = now
         if self.cluster.devices[device].asynchronous:
           self.wires.filled[unit] = self.end[op]
       else:
@@ -336,40 +341,42 @@ class ReferenceSimulator:
             chain: reference_threads.Chain | None = None) -> None:
     """Sends the outputs of an op, by the thread that dispatched the op."""
     self.ended.add(op)
-    tensors = sorted({t for p, _, t in self.edges if p == op and t is not None})
-    own, ready = self.devices[op], []
-    if chain:
-      ready = self._ready_by(op, [*tensors, None], own)
-    for tensor in tensors + [None]:
-      edges = [(e, c) for e, (p, c, t) in enumerate(self.edges)
-               if p == op and t == tensor]
-      sent = set()
-      for e, consumer in edges:
-        target = self.devices[consumer]
-        if target == own:
-          last = max((self._place(t), f)
-                     for f, (p, c, t) in enumerate(self.edges)
-                     if (p, c) == (op, consumer))
-          if consumer in ready and last == (self._place(tensor), e):
-            self.ready[consumer] = now
-            chain.queue.append(consumer)
-        elif target not in sent:
-          sent.add(target)
-          transfer = reference_transfers.Transfer(
-              tensor, op, own, target,
-              0 if tensor is None else reference_memory.tensor_bytes(
-                  self.graph, tensor))
-          self.transfers.append(transfer)
-          seconds = self.wires.copy_seconds(own, transfer)
-          if chain:
-            chain.queue.append(transfer)
-          elif seconds:
-            self.works.append(
-                reference_threads.Work(
-                    len(self.transfers) - 1, transfer.source, True, now,
-                    seconds))
-          else:
-            self._issue(transfer, now)
+    # Control edges come last.
+    edges = sorted((edge for edge in self.edges if edge.producer == op),
+                   key=lambda edge: float('inf')
+                   if edge.tensor is None else edge.tensor)
+    stays = [self.places.made(edge) == self.places.read(edge) for edge in edges]
+    ready = self._ready_by([e for e, here in zip(edges, stays) if here])
+    sent = set()
+    for number, (edge, here) in enumerate(zip(edges, stays)):
+      source, target = self.places.made(edge), self.places.read(edge)
+      if here:
+        again = any(later.consumer == edge.consumer and here_too
+                    for later, here_too in zip(edges[number + 1:], stays[number
+                                                                         + 1:]))
+        if edge.consumer not in ready or again:
+          continue
+        if chain and self.devices[edge.consumer] == chain.device:
+          self.ready[edge.consumer] = now
+          chain.queue.append(edge.consumer)
+        else:
+          self._start_thread(edge.consumer, now)
+      elif (edge.tensor, target) not in sent:
+        sent.add((edge.tensor, target))
+        transfer = reference_transfers.Transfer(
+            edge.tensor, op, source, target,
+            0 if edge.tensor is None else reference_memory.tensor_bytes(
+                self.graph, edge.tensor))
+        self.transfers.append(transfer)
+        seconds = self.wires.copy_seconds(source, transfer)
+        if self.chained[source]:
+          chain.queue.append(transfer)
+        elif seconds:
+          self.works.append(
+              reference_threads.Work(
+                  len(self.transfers) - 1, source, True, now, seconds))
+        else:
+          self._issue(transfer, now)
 
   def _issue(self, transfer: reference_transfers.Transfer, now: float) -> None:
     """Issues a transfer that no thread of the sender issues."""
@@ -381,10 +388,6 @@ class ReferenceSimulator:
       return
     seconds = self.cluster.devices[transfer.target].copy_dispatch_s
     self.wires.issue(transfer, now, now if sends else now + seconds)
-
-  def _place(self, tensor: int | None) -> float:
-    """Control edges come last."""
-    return float('inf') if tensor is None else tensor
 
   def _receive(self, number: int, transfer: reference_transfers.Transfer,
                now: float) -> None:

@@ -16,7 +16,6 @@ _NOTHING_TO_RUN = frozenset({
 # one kind; and the plugin, in programs that load it.
 _ELSEWHERE = dict(line.split() for line in """
 __main__ bin/starting_test
-api/graph_defs bin/gdp_whole_graph_test
 api/placed_step api/placing_test
 api/subjects api/models_test
 api/verify_programs api/verifying_test

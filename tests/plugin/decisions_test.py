@@ -69,30 +69,14 @@ def test_the_line_says_in_which_run_a_graph_was_decided(own, when, monkeypatch):
   assert found.message == f'step: 3 ops placed; as decided {when}'
 
 
-def test_a_graph_that_is_left_alone():
-  decisions.keep('k', outcome_lib.Outcome(None, ''))
-  assert decisions.recall('k', _DEVICES) == outcome_lib.Outcome(None, '')
-
-
-def test_a_step_that_does_not_fit_is_recalled_as_such():
-  decisions.keep('k', dataclasses.replace(_OUTCOME, fitted=False))
-  assert not decisions.recall('k', _DEVICES).fitted
-
-
-def test_a_topic_is_recalled():
-  decisions.keep('k', outcome_lib.Outcome(None, 'f: left', topic='left'))
-  assert decisions.recall('k', _DEVICES).topic == 'left'
-
-
-@pytest.mark.parametrize('field', ['fitted', 'key', 'topic'])
-def test_a_file_without_a_field_is_decided_anew_without_a_warning(
-    field, warnings):
-  fields = json.loads(json.dumps(decisions._to_json('k', _OUTCOME)))
-  del fields[field]
-  decisions.keep('k', _OUTCOME)
-  decisions._place('k').write_text(json.dumps(digests.sealed(fields)))
-  assert decisions.recall('k', _DEVICES) is None
-  assert not warnings
+@pytest.mark.parametrize('outcome', [
+    outcome_lib.Outcome(None, ''),
+    dataclasses.replace(_OUTCOME, message='', fitted=False),
+    outcome_lib.Outcome(None, '', topic='left')
+])
+def test_all_that_was_decided_is_recalled(outcome):
+  decisions.keep('k', outcome)
+  assert decisions.recall('k', _DEVICES) == outcome
 
 
 def test_without_a_key_nothing_is_kept(folder):

@@ -41,20 +41,16 @@ def _optimized(branches, *fetches):
   return optimizer.optimize(graph_defs.source(known, devices=_CPUS), _RANDOM)
 
 
-def _assert_stays(outcome):
+@pytest.mark.parametrize('branches, sets', [('Switch', 'steps/Assign'),
+                                            ('If', 'steps/Assign'),
+                                            ('Switch', 'cond_1/set')],
+                         indirect=['branches'])
+def test_a_graph_that_sets_the_variable_of_a_branch_stays(branches, sets):
+  """Once the read came before the first value, and the run failed."""
+  outcome = _optimized(branches, sets)
   assert outcome.devices is None
   assert 'may set a variable that IsVariableInitialized tests' in (
       outcome.message)
-
-
-def test_a_graph_that_sets_the_variable_of_a_branch_stays(branches):
-  """Once the read came before the first value, and the run failed."""
-  _assert_stays(_optimized(branches, 'steps/Assign'))
-
-
-@pytest.mark.parametrize('branches', ['Switch'], indirect=True)
-def test_a_graph_that_sets_the_variable_in_a_branch_stays(branches):
-  _assert_stays(_optimized(branches, 'cond_1/set'))
 
 
 def test_a_graph_that_sets_other_variables_is_placed(branches):

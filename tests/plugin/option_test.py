@@ -92,3 +92,14 @@ def test_unknown_key_names_the_nearest():
 
 def test_keys_of_others_are_not_ours_to_check():
   assert option.checked({'gpd': 1, 3: 4}) == {'gpd': 1, 3: 4}
+
+
+def test_a_missing_network_of_the_environment_is_told(monkeypatch, capsys):
+  """On a machine without GPUs, no placer ran that would have told it."""
+  monkeypatch.setenv('GDP_POLICY', '/no/such/network')
+  for value in (None, False, {'plan': {'head': 'GPU:0'}}):
+    _added(value)
+  assert not capsys.readouterr().err
+  assert _added(True) and _added({'placer': 'gdp'})
+  line, = capsys.readouterr().err.splitlines()
+  assert line.startswith('[gdp] Warning: GDP_POLICY=/no/such/network: ')

@@ -96,8 +96,9 @@ def test_cards_are_cut_when_the_runtime_starts(said):
   ]
 
 
-def test_four_parts():
-  assert _start(_runtime(1), 4) == {'0': [5 << 10] * 4}
+@pytest.mark.parametrize('value, parts', [(4, 4), ('auto', 2)])
+def test_parts(value, parts):
+  assert _start(_runtime(1), value) == {'0': [20 // parts << 10] * parts}
 
 
 def test_a_plan_changes_nothing():
@@ -108,10 +109,6 @@ def test_a_plan_changes_nothing():
       '/physical_device:GPU:0': 10 << 10, '/physical_device:GPU:1': 8 << 10
   }
   assert splitting.plan(_runtime(0), 2).parts == 1
-
-
-def test_auto_is_two():
-  assert _start(_runtime(1), 'auto') == {'0': [10 << 10] * 2}
 
 
 def test_auto_leaves_a_small_card_whole(memory, said):

@@ -98,6 +98,19 @@ def test_traces_have_room_on_the_stack(monkeypatch):
   assert '_initialize' in made and not told and not traced
 
 
+def test_ops_do_not_record_the_frames_of_this_package(monkeypatch):
+  """Once the error of an op showed them between those of the program."""
+  function = polymorphic_function.Function
+  monkeypatch.setattr(function, '_initialize',
+                      inspect.unwrap(function._initialize))
+  xla.watch_functions(print, print)
+  step = tf.function(lambda x: x + 1.)
+  step(tf.ones(()))
+  op = step.get_concrete_function(tf.ones(())).graph.get_operations()[-1]
+  assert __file__ in {frame.filename for frame in op.traceback}
+  assert not [f for f in op.traceback if f.filename == stack_room.__file__]
+
+
 @pytest.mark.parametrize('fields, expected', [
     ({}, xla.Handling.COMPARED),
     ({'guard': True}, xla.Handling.COMPARED),

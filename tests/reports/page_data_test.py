@@ -104,3 +104,13 @@ def test_tables_say_what_they_leave_out(monkeypatch):
   assert len(run['chain']) == 16 and len(run['cuts']) == 7
   assert run['chainPart'] == 'The table has only the 16 longest of 17 rows.'
   assert run['cutsPart'] == 'The table has only the 7 largest of 8 tensors.'
+
+
+def test_work_of_the_host_for_a_gpu_says_why():
+  """Such an op was on CPU:0 on the page, and on GPU:0 in the plan."""
+  graph = graphs.chain(3, io_bytes=[1, 1e8, 1e8])
+  data = _data(graph.replace(host_ops=frozenset(graph.names[:2])), [1, 1, 1])
+  ops = data['ops']
+  tells = ['a thread of the host' in ops['whys'][why] for why in ops['why']]
+  assert tells == [False, True, False]
+  assert data['runs'][0]['device'] == [1, 0, 1]

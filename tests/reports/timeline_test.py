@@ -8,7 +8,6 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.reports import colors
@@ -128,14 +127,6 @@ def test_memory_is_counted_per_pool(trace):
                ('memory of GPU:0 + GPU:1', 1e6, 200),
                ('memory of GPU:0 + GPU:1', 3e6, 100),
                ('memory of GPU:0 + GPU:1', 4e6, 0)]
-
-
-def test_memories_of_two_hosts_have_names_of_their_own():
-  """Both were once "memory of GPU:0", which viewers draw as one curve."""
-  cluster = presets.preset('2x1xP100-eth10')
-  names = timeline._memory_names(cluster)
-  assert len(set(names)) == len(names) == len(cluster.pool_bytes)
-  assert 'worker/1/GPU:0' in names
 
 
 def test_says_that_it_is_simulated_and_where(trace):

@@ -39,6 +39,14 @@ def _equal(one, other):
     np.testing.assert_array_equal(a, b)
 
 
+def _restore_and_build(model, other, folder):
+  """Makes the optimizer's variables only when the checkpoint waits for them."""
+  path = tf.train.Checkpoint(model).save(str(folder / 'checkpoint'))
+  status = tf.train.Checkpoint(other).restore(path)
+  other.optimizer.build(other.trainable_variables)
+  status.assert_existing_objects_matched()
+
+
 @pytest.mark.parametrize('before, after', _DIRECTIONS)
 def test_a_trained_model_takes_it(before, after, tmp_path):
   """Parts took the value of the whole table, and failed by its shape."""
@@ -57,10 +65,7 @@ def test_a_trained_model_takes_it(before, after, tmp_path):
 def test_slots_that_are_made_later_take_it(before, after, optimizer, tmp_path):
   model, other = _model(before, optimizer), _model(after, optimizer)
   _train(model)
-  path = tf.train.Checkpoint(model).save(str(tmp_path / 'checkpoint'))
-  status = tf.train.Checkpoint(other).restore(path)
-  other.optimizer.build(other.trainable_variables)
-  status.assert_existing_objects_matched()
+  _restore_and_build(model, other, tmp_path)
   _equal(model, other)
 
 
@@ -118,10 +123,7 @@ def test_what_an_optimizer_makes_last_takes_it(before, after, tmp_path):
                   for parts in (before, after))
   _train(model)
   model.optimizer.extra.count.assign(7.)
-  path = tf.train.Checkpoint(model).save(str(tmp_path / 'checkpoint'))
-  status = tf.train.Checkpoint(other).restore(path)
-  other.optimizer.build(other.trainable_variables)
-  status.assert_existing_objects_matched()
+  _restore_and_build(model, other, tmp_path)
   assert float(other.optimizer.extra.count) == 7
   _equal(model, other)
 
@@ -142,8 +144,5 @@ def test_variables_behind_the_last_slot_are_restored(before, after, tmp_path):
   _train(model)
   for i, variable in enumerate(model.optimizer.counts):
     variable.assign([7. + i, 9. + i])
-  path = tf.train.Checkpoint(model).save(str(tmp_path / 'checkpoint'))
-  status = tf.train.Checkpoint(other).restore(path)
-  other.optimizer.build(other.trainable_variables)
-  status.assert_existing_objects_matched()
+  _restore_and_build(model, other, tmp_path)
   _equal(model, other)

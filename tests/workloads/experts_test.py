@@ -59,25 +59,17 @@ def test_stages_are_put_together_where_devices_are_few(num_gpus, expected):
                 joined=joined) == expected
 
 
-def test_equal_blocks():
-  cluster = clusters.make_cluster(2)
-  seconds = np.ones((6, 3)) * [[3], [1], [1], [1], [1], [1]]
-  assert _place(experts.equal_blocks, range(6), cluster,
-                seconds) == [1, 1, 2, 2, 2, 2]
-
-
-def test_equal_blocks_give_the_faster_device_more():
-  cluster = clusters.make_cluster(2)
-  seconds = np.ones((6, 3)) * [1., 1., 2.]
-  assert _place(experts.equal_blocks, range(6), cluster,
-                seconds) == [1, 1, 1, 1, 2, 2]
-
-
-def test_equal_blocks_use_all_devices_beside_a_dear_stage():
-  cluster = clusters.make_cluster(4)
-  seconds = np.ones((4, 5)) * [[10], [1], [1], [1]]
-  assert _place(experts.equal_blocks, range(4), cluster,
-                seconds) == [1, 2, 3, 4]
+@pytest.mark.parametrize(
+    'num_gpus, stages, seconds, expected',
+    [
+        (2, 6, [[3], [1], [1], [1], [1], [1]], [1, 1, 2, 2, 2, 2]),
+        (2, 6, [1., 1., 2.], [1, 1, 1, 1, 2, 2]),  # The faster device has more.
+        (4, 4, [[10], [1], [1], [1]], [1, 2, 3, 4])  # Beside a dear stage.
+    ])
+def test_equal_blocks(num_gpus, stages, seconds, expected):
+  assert _place(experts.equal_blocks, range(stages),
+                clusters.make_cluster(num_gpus),
+                np.ones((stages, num_gpus + 1)) * seconds) == expected
 
 
 def test_equal_blocks_are_the_best_of_all_divisions():

@@ -20,41 +20,32 @@ def test_stage_is_in_the_name(name, stage):
   assert stages.of(graph).tolist() == [stage]
 
 
-def test_others_follow_the_first_op_they_feed():
-  graph = graphs.make_graph([(0, 1), (1, 2), (1, 3)],
-                            names=['a', 'b', 'stage4/c', 'stage2/d'])
-  assert stages.of(graph).tolist() == [4, 4, 4, 2]
+# Ops follow the first op that they feed, or else the op that feeds them. Ops
+# far from all stages are in the first.
+@pytest.mark.parametrize('edges, names, expected', [
+    ([(0, 1), (1, 2),
+      (1, 3)], ['a', 'b', 'stage4/c', 'stage2/d'], [4, 4, 4, 2]),
+    ([(0, 2), (1, 2),
+      (2, 3)], ['stage5/a', 'stage1/b', 'c', 'd'], [5, 1, 5, 5]),
+    ([(0, 1)], ['a', 'b', 'stage3/c'], [0, 0, 3]),
+])
+def test_ops_without_a_stage(edges, names, expected):
+  graph = graphs.make_graph(edges, len(names), names=names)
+  assert stages.of(graph).tolist() == expected
 
 
-def test_what_feeds_nobody_follows_what_it_is_fed_by():
-  graph = graphs.make_graph([(0, 2), (1, 2), (2, 3)],
-                            names=['stage5/a', 'stage1/b', 'c', 'd'])
-  assert stages.of(graph).tolist() == [5, 1, 5, 5]
-
-
-def test_ops_far_from_all_stages_are_in_the_first():
-  graph = graphs.make_graph([(0, 1)], 3, names=['a', 'b', 'stage3/c'])
-  assert stages.of(graph).tolist() == [0, 0, 3]
-
-
-def test_group_follows_its_largest_variable():
-  graph = graphs.make_graph(
-      num_ops=4, names=['stage1/a', 'stage2/b', 'stage2/c', 'stage3/d'],
-      param_bytes=[10, 4, 4, 0], groups=[0, 0, 0, 1])
-  assert stages.of(graph).tolist() == [1, 1, 1, 3]
-
-
-def test_group_without_variables_follows_most_of_its_ops():
-  graph = graphs.make_graph(
-      num_ops=4, names=['stage1/a', 'stage2/b', 'stage2/c', 'stage3/d'],
-      groups=[1, 1, 1, 0])
-  assert stages.of(graph).tolist() == [2, 2, 2, 3]
-
-
-def test_tie_in_a_group_goes_to_the_first_op():
-  graph = graphs.make_graph(num_ops=2, names=['stage2/a', 'stage1/b'],
-                            groups=[0, 0])
-  assert stages.of(graph).tolist() == [2, 2]
+# A group follows its largest variable, or without any most of its ops. A tie
+# goes to the first op.
+@pytest.mark.parametrize('of_ops, groups, param_bytes, expected', [
+    ((1, 2, 2, 3), [0, 0, 0, 1], [10, 4, 4, 0], [1, 1, 1, 3]),
+    ((1, 2, 2, 3), [1, 1, 1, 0], 0, [2, 2, 2, 3]),
+    ((2, 1), [0, 0], 0, [2, 2]),
+])
+def test_stage_of_a_group(of_ops, groups, param_bytes, expected):
+  names = [f'stage{stage}/{op}' for op, stage in enumerate(of_ops)]
+  graph = graphs.make_graph(num_ops=len(names), names=names, groups=groups,
+                            param_bytes=param_bytes)
+  assert stages.of(graph).tolist() == expected
 
 
 def test_graph_without_ops():

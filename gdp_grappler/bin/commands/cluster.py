@@ -46,7 +46,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
                       help='print JSON instead of tables')
   parser.add_argument(
       '--output', metavar='FILE',
-      help=('write a cluster file: .json, or .pbtxt for protobuf text'))
+      help=('write a cluster file: .json, or .pbtxt, .txt or .textproto for '
+            'protobuf text'))
   parser.set_defaults(action=run)
 
 
@@ -96,7 +97,8 @@ def _check(arguments: argparse.Namespace) -> None:
     path = pathlib.Path(arguments.output)
     if path.suffix not in cluster_file.SUFFIXES:
       raise errors.ClusterError(
-          f'Cannot tell how to write {path}: end its name in .json or .pbtxt.')
+          f'Cannot tell how to write {path}: end its name in .json, or in '
+          '.pbtxt, .txt or .textproto for protobuf text.')
     # The cluster itself may be changed in place.
     common.check_output(path, arguments, ['calibration'])
 

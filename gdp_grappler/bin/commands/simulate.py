@@ -117,8 +117,7 @@ def _as_json(emulated: evaluator_lib.Evaluation | None) -> dict[str, object]:
 
 def _peaks(cluster: cluster_lib.Cluster, peak_bytes: tuple[int, ...]) -> str:
   """Returns 'CPU:0 1.2 MB, GPU:0 3 GB'; shared memories appear once."""
-  pools = cluster.memory_pools
+  from gdp_grappler.reports import device_work
   return ', '.join(
-      ' + '.join(label for label, own in zip(cluster.device_labels, pools)
-                 if own == pool) + ' ' + units.amount(size, 'B')
-      for pool, size in enumerate(peak_bytes))
+      f'{name} {units.amount(size, "B")}'
+      for name, size in zip(device_work.pool_names(cluster), peak_bytes))

@@ -69,7 +69,10 @@ def calibrate(options: CalibrationOptions = CalibrationOptions(),
   """
   deadline = deadlines.within(options.budget_s)
   progress.doing('loading TensorFlow')
-  with _process(options) as process:
+  # The worker process sees the chosen card as its first one.
+  with contextlib.closing(
+      worker_process.WorkerProcess(exchange.WORKER, (), _visible(options),
+                                   keras=False)) as process:
     card = _card(process, options)
     result = _begun(card, options, tell)
     try:
@@ -99,16 +102,6 @@ def _answers(
     progress.doing(f'timing {step.name}')
     process.send((step.name, left_s))
     yield step.name, process.receive(_STEP_S + (left_s or 0.))
-
-
-@contextlib.contextmanager
-def _process(
-    options: CalibrationOptions) -> Iterator[worker_process.WorkerProcess]:
-  """The worker process, which sees the chosen card as its first one."""
-  process = worker_process.WorkerProcess(exchange.WORKER, (), _visible(options),
-                                         keras=False)
-  with contextlib.closing(process):
-    yield process
 
 
 def _visible(options: CalibrationOptions) -> dict[str, str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
+from typing import Callable
 
 import tensorflow as tf
 
@@ -52,23 +54,19 @@ class Measurer:
                                                  self._ahead)
         late = any(why.endswith(calibration_lib.NO_TIME) for why in left_out)
         return exchange.Answer({}, tuple(kernels), tuple(left_out), not late)
-      found = self._host(step.name, bench, self._ahead)
+      of_host: dict[str, Callable[[clocks.Bench], host_figures.Figures]] = {
+          steps_lib.OPS: functools.partial(host_figures.ops, ahead=self._ahead),
+          steps_lib.HOPS: host_figures.hops,
+          steps_lib.LINKS: host_figures.links,
+          steps_lib.TOGETHER: host_figures.side_by_side
+      }
+      found = of_host[step.name](bench)
       return exchange.Answer(
           {name: value for name, value in found.items() if value > 0},
           left_out=tuple(f'{name}: lost in noise'
                          for name, value in found.items() if value <= 0))
     except (tf.errors.OpError, RuntimeError, ValueError) as error:
       return messages.Failure(messages.cause(error))
-
-  def _host(self, name: str, bench: clocks.Bench,
-            ahead: int) -> host_figures.Figures:
-    if name == steps_lib.OPS:
-      return host_figures.ops(bench, ahead)
-    measure = {
-        steps_lib.HOPS: host_figures.hops, steps_lib.LINKS: host_figures.links,
-        steps_lib.TOGETHER: host_figures.side_by_side
-    }[name]
-    return measure(bench)
 
 
 def describe(setup: exchange.Setup) -> exchange.Card | messages.Failure:

@@ -41,7 +41,7 @@ def ops(bench: clocks.Bench, ahead: int) -> Figures:
   device = [bench.name()]
   empty_s, *whole_s = _steps(
       bench, lambda make: [
-          [_end(make, 'NoOp')],
+          [make.ops.NoOp()],
           [_chain(make, device, _OPS, _launching)],
           _star(make, device[0], _OPS, _launching),
           [_chain(make, device, _OPS, _passing)],
@@ -68,7 +68,7 @@ def side_by_side(bench: clocks.Bench) -> Figures:
   if bench.logical < 2:
     return {}
   empty_s, all_s = _steps(
-      bench, lambda make: [[_end(make, 'NoOp')],
+      bench, lambda make: [[make.ops.NoOp()],
                            [
                                _chain(make, [bench.name(i)], _OPS, _launching)
                                for i in range(bench.logical)
@@ -119,10 +119,6 @@ def _steps(bench: clocks.Bench, build: Callable[[inputs.Inputs],
   with bench.built(build) as (session, targets):
     return clocks.quick([session.make_callable(list(t)) for t in targets],
                         bench.deadline)
-
-
-def _end(make: inputs.Inputs, op_type: str) -> Any:
-  return getattr(make.ops, op_type)()
 
 
 def _launching(make: inputs.Inputs, x: Any) -> Any:

@@ -55,7 +55,7 @@ class Inputs:
   def variable(self, *shape: int) -> Any:
     """A new variable, which ops may change."""
     result = tf.compat.v1.Variable(
-        lambda: tf.raw_ops.RandomUniform(shape=self.shape(
+        lambda: tf.raw_ops.RandomUniform(shape=self.ints(
             shape), dtype=tf.float32), use_resource=True, trainable=False)
     self.variables.append(result)
     return result
@@ -74,17 +74,9 @@ class Inputs:
     limit = tf.constant(float(most - 1))
     return tf.cast(tf.minimum(scaled, limit), tf.int32)
 
-  def filled(self, value: int, count: int) -> Any:
-    """int32 [count], on the host."""
-    return tf.constant([value] * count, tf.int32)
-
-  def shape(self, dims: Sequence[int]) -> Any:
-    """int32 [R], on the host."""
-    return tf.constant(list(dims), tf.int32)
-
-  def scalar(self, value: int) -> Any:
-    """int32 [], on the host."""
-    return tf.constant(value, tf.int32)
+  def ints(self, values: int | Sequence[int]) -> Any:
+    """int32 [] or [R], on the host."""
+    return tf.constant(values, tf.int32)
 
   def constant(self, value: float) -> Any:
     """float32 []."""
@@ -103,26 +95,6 @@ class Inputs:
     return [1, stride, stride, 1]
 
   @property
-  def zero(self) -> Any:
-    """int32 0."""
-    return self.scalar(0)
-
-  @property
-  def one(self) -> Any:
-    """int32 1."""
-    return self.scalar(1)
-
-  @property
   def none(self) -> Any:
     """float32 [0]."""
     return tf.constant([], tf.float32)
-
-  @property
-  def half(self) -> Any:
-    """The float type of 16 bits for which all devices have kernels."""
-    return tf.float16
-
-  @property
-  def float(self) -> Any:
-    """float32."""
-    return tf.float32

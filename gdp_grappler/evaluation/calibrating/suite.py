@@ -7,6 +7,7 @@ calibration measures the coarse sizes first, and the sizes between them later.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any, Callable
 
 # A function that makes the inputs of one op, and returns a second function.
@@ -57,56 +58,44 @@ def _einsum(make: Any, batch: int, rows: int, width: int, heads: int,
   return lambda: make.ops.Einsum(inputs=[a, b], equation='abc,cde->abde')
 
 
-def _convolution(which: str) -> Build:
+def _convolution(op_type: str) -> Build:
 
   def build(make: Any, batch: int, side: int, channels: int, filters: int,
             width: int, stride: int) -> Callable[[], Any]:
-    shape = make.image(batch, side, channels)
-    out = make.image(batch, -(-side // stride), filters)
-    x, y = make.floats(*shape), make.floats(*out)
-    kernel = make.floats(width, width, channels, filters)
-    how = dict(strides=make.strides(stride), padding='SAME',
-               data_format=make.data_format)
-    calls = {
-        'Conv2D':
-            lambda: make.ops.Conv2D(input=x, filter=kernel, **how),
-        'Conv2DBackpropInput':
-            lambda: make.ops.Conv2DBackpropInput(input_sizes=make.shape(
-                shape), filter=kernel, out_backprop=y, **how),
-        'Conv2DBackpropFilter':
-            lambda: make.ops.Conv2DBackpropFilter(
-                input=x, filter_sizes=make.shape(
-                    (width, width, channels, filters)), out_backprop=y, **how)
-    }
-    return calls[which]
+    return _convolving(make, op_type, make.image(batch, side, channels),
+                       make.image(batch, -(-side // stride), filters),
+                       (width, width, channels, filters), stride)
 
   return build
 
 
-def _depthwise(which: str) -> Build:
+def _depthwise(op_type: str) -> Build:
 
   def build(make: Any, batch: int, side: int, channels: int,
             width: int) -> Callable[[], Any]:
     shape = make.image(batch, side, channels)
-    x, y = make.floats(*shape), make.floats(*shape)
-    kernel = make.floats(width, width, channels, 1)
-    how = dict(strides=make.strides(1), padding='SAME',
-               data_format=make.data_format)
-    calls = {
-        'DepthwiseConv2dNative':
-            lambda: make.ops.DepthwiseConv2dNative(input=x, filter=kernel, **how
-                                                  ),
-        'DepthwiseConv2dNativeBackpropInput':
-            lambda: make.ops.DepthwiseConv2dNativeBackpropInput(
-                input_sizes=make.shape(shape), filter=kernel, out_backprop=y, **
-                how), 'DepthwiseConv2dNativeBackpropFilter':
-                    lambda: make.ops.DepthwiseConv2dNativeBackpropFilter(
-                        input=x, filter_sizes=make.shape(
-                            (width, width, channels, 1)), out_backprop=y, **how)
-    }
-    return calls[which]
+    return _convolving(make, op_type, shape, shape, (width, width, channels, 1),
+                       1)
 
   return build
+
+
+def _convolving(make: Any, op_type: str, shape: tuple[int, ...],
+                out: tuple[int, ...], of_kernel: tuple[int, ...],
+                stride: int) -> Callable[[], Any]:
+  """A convolution of an image, or one of its gradients."""
+  x, y = make.floats(*shape), make.floats(*out)
+  kernel = make.floats(*of_kernel)
+  op = functools.partial(getattr(make.ops,
+                                 op_type), strides=make.strides(stride),
+                         padding='SAME', data_format=make.data_format)
+  if op_type.endswith('BackpropInput'):
+    return lambda: op(input_sizes=make.ints(shape), filter=kernel, out_backprop=
+                      y)
+  if op_type.endswith('BackpropFilter'):
+    return lambda: op(input=x, filter_sizes=make.ints(of_kernel), out_backprop=y
+                     )
+  return lambda: op(input=x, filter=kernel)
 
 
 def _cudnn_tensors(make: Any, batch: int, steps: int, inputs: int,
@@ -115,7 +104,7 @@ def _cudnn_tensors(make: Any, batch: int, steps: int, inputs: int,
                                 inputs), input_h=make.floats(1, batch, units),
               input_c=make.floats(1, batch, units),
               params=make.floats(4 * units * (inputs + units + 2)),
-              sequence_lengths=make.filled(steps, batch))
+              sequence_lengths=make.ints([steps] * batch))
 
 
 def _cudnn_forward(make: Any, *size: int) -> Callable[[], Any]:
@@ -138,22 +127,15 @@ def _cudnn_backward(make: Any, *size: int) -> Callable[[], Any]:
                                              **tensors, **made)
 
 
-def _unary(op_type: str, argument: str = 'x') -> Build:
+def _of_arrays(op_type: str, sizes: tuple[tuple[int, ...], ...], *arguments:
+               str) -> Kind:
+  """A kind whose arguments are arrays of one size."""
 
   def build(make: Any, count: int) -> Callable[[], Any]:
-    x = make.floats(count)
-    return lambda: getattr(make.ops, op_type)(**{argument: x})
+    arrays = {name: make.floats(count) for name in arguments}
+    return lambda: getattr(make.ops, op_type)(**arrays)
 
-  return build
-
-
-def _binary(op_type: str, first: str = 'x', second: str = 'y') -> Build:
-
-  def build(make: Any, count: int) -> Callable[[], Any]:
-    x, y = make.floats(count), make.floats(count)
-    return lambda: getattr(make.ops, op_type)(**{first: x, second: y})
-
-  return build
+  return Kind(op_type, build, sizes)
 
 
 def _add_n(make: Any, count: int) -> Callable[[], Any]:
@@ -163,7 +145,7 @@ def _add_n(make: Any, count: int) -> Callable[[], Any]:
 
 def _cast(make: Any, count: int) -> Callable[[], Any]:
   x = make.floats(count)
-  return lambda: make.ops.Cast(x=x, DstT=make.half)
+  return lambda: make.ops.Cast(x=x, DstT='float16')
 
 
 def _bias_add(make: Any, rows: int, width: int) -> Callable[[], Any]:
@@ -179,31 +161,31 @@ def _bias_add_grad(make: Any, rows: int, width: int) -> Callable[[], Any]:
 def _reduction(op_type: str) -> Build:
 
   def build(make: Any, rows: int, width: int, axis: int) -> Callable[[], Any]:
-    x, axes = make.floats(rows, width), make.shape((axis,))
+    x, axes = make.floats(rows, width), make.ints((axis,))
     return lambda: getattr(make.ops, op_type)(input=x, axis=axes)
 
   return build
 
 
 def _tile(make: Any, rows: int, width: int) -> Callable[[], Any]:
-  x, times = make.floats(rows, 1), make.shape((1, width))
+  x, times = make.floats(rows, 1), make.ints((1, width))
   return lambda: make.ops.Tile(input=x, multiples=times)
 
 
 def _transpose(make: Any, batch: int, rows: int,
                width: int) -> Callable[[], Any]:
-  x, order = make.floats(batch, rows, width), make.shape((0, 2, 1))
+  x, order = make.floats(batch, rows, width), make.ints((0, 2, 1))
   return lambda: make.ops.Transpose(x=x, perm=order)
 
 
 def _concat(make: Any, rows: int, width: int) -> Callable[[], Any]:
   parts = [make.floats(rows, width) for _ in range(2)]
-  return lambda: make.ops.ConcatV2(values=parts, axis=make.one)
+  return lambda: make.ops.ConcatV2(values=parts, axis=make.ints(1))
 
 
 def _slice(make: Any, rows: int, width: int) -> Callable[[], Any]:
   x = make.floats(rows, width)
-  begin, size = make.shape((0, width // 2)), make.shape((rows, width // 2))
+  begin, size = make.ints((0, width // 2)), make.ints((rows, width // 2))
   return lambda: make.ops.Slice(input=x, begin=begin, size=size)
 
 
@@ -263,19 +245,19 @@ def _max_pool_grad(make: Any, batch: int, side: int,
 def _gather(make: Any, table: int, width: int, rows: int) -> Callable[[], Any]:
   params, indices = make.floats(table, width), make.rows(rows, table)
   return lambda: make.ops.GatherV2(params=params, indices=indices, axis=make.
-                                   zero)
+                                   ints(0))
 
 
 def _segment_sum(make: Any, table: int, width: int,
                  rows: int) -> Callable[[], Any]:
   data, segments = make.floats(rows, width), make.rows(rows, table)
   return lambda: make.ops.UnsortedSegmentSum(data=data, segment_ids=segments,
-                                             num_segments=make.scalar(table))
+                                             num_segments=make.ints(table))
 
 
 def _random(make: Any, count: int) -> Callable[[], Any]:
-  shape = make.shape((count,))
-  return lambda: make.ops.RandomUniform(shape=shape, dtype=make.float)
+  shape = make.ints((count,))
+  return lambda: make.ops.RandomUniform(shape=shape, dtype='float32')
 
 
 def _assign(op_type: str) -> Build:
@@ -331,12 +313,9 @@ KINDS = (
           (256, 1024, 4096), (64, 2048, 8192), (4096, 512, 512),
           (4096, 512, 2048), (2048, 2048, 2048), (4096, 512, 20_000),
           (4096, 4096, 4096))),
-    Kind('Conv2D', _convolution('Conv2D'), _CONVOLUTIONS),
-    Kind('Conv2DBackpropInput', _convolution('Conv2DBackpropInput'),
-         _CONVOLUTIONS),
-    Kind('Conv2DBackpropFilter', _convolution('Conv2DBackpropFilter'),
-         _CONVOLUTIONS),
-    Kind('Mul', _binary('Mul'), _COUNTS),
+    *(Kind(kind, _convolution(kind), _CONVOLUTIONS)
+      for kind in ('Conv2D', 'Conv2DBackpropInput', 'Conv2DBackpropFilter')),
+    _of_arrays('Mul', _COUNTS, 'x', 'y'),
     Kind('CudnnRNNV3', _cudnn_forward, _CELLS),
     Kind('CudnnRNNBackpropV3', _cudnn_backward, _CELLS),
     Kind('BatchMatMulV2', _batch_matmul,
@@ -344,12 +323,11 @@ KINDS = (
           (256, 512, 64))),
     Kind('Einsum', _einsum,
          ((2, 16, 64, 4, 16), (32, 128, 512, 8, 64), (32, 512, 512, 8, 64))),
-    Kind('AddV2', _binary('AddV2'), _COUNTS),
+    _of_arrays('AddV2', _COUNTS, 'x', 'y'),
     Kind('AssignAddVariableOp', _assign('AssignAddVariableOp'), _COUNTS),
-    Kind('Sqrt', _unary('Sqrt'), _COUNTS),
-    Kind('RealDiv', _binary('RealDiv'), _COUNTS),
-    Kind('Sum', _reduction('Sum'), _AXES),
-    Kind('Mean', _reduction('Mean'), _AXES),
+    _of_arrays('Sqrt', _COUNTS, 'x'),
+    _of_arrays('RealDiv', _COUNTS, 'x', 'y'),
+    *(Kind(kind, _reduction(kind), _AXES) for kind in ('Sum', 'Mean')),
     Kind('Transpose', _transpose, ((1, 64, 64), (1, 1024, 1024), (64, 196, 256),
                                    (64, 3136, 64), (64, 3136, 256))),
     Kind('FusedBatchNormV3', _batch_norm, _IMAGES),
@@ -357,8 +335,8 @@ KINDS = (
     Kind('Softmax', _softmax, _ROWS),
     Kind('BiasAdd', _bias_add, _ROWS),
     Kind('BiasAddGrad', _bias_add_grad, _ROWS),
-    Kind('Relu', _unary('Relu', 'features'), _COUNTS),
-    Kind('ReluGrad', _binary('ReluGrad', 'gradients', 'features'), _COUNTS),
+    _of_arrays('Relu', _COUNTS, 'features'),
+    _of_arrays('ReluGrad', _COUNTS, 'gradients', 'features'),
     Kind('GatherV2', _gather, _TABLES),
     Kind('UnsortedSegmentSum', _segment_sum, _TABLES),
     Kind('SparseSoftmaxCrossEntropyWithLogits', _cross_entropy, _ROWS),
@@ -368,16 +346,14 @@ KINDS = (
     Kind('AddN', _add_n, _COUNTS[1:5]),
     Kind('ConcatV2', _concat, _ROWS[1:]),
     Kind('Slice', _slice, _ROWS[1:]),
-    Kind('Pow', _binary('Pow'), _COUNTS[1:5]),
-    Kind('Square', _unary('Square'), _COUNTS[1:5]),
-    Kind('Tanh', _unary('Tanh'), _COUNTS[1:5]),
+    _of_arrays('Pow', _COUNTS[1:5], 'x', 'y'),
+    _of_arrays('Square', _COUNTS[1:5], 'x'),
+    _of_arrays('Tanh', _COUNTS[1:5], 'x'),
     Kind('Cast', _cast, _COUNTS[1:5]),
-    Kind('DepthwiseConv2dNative', _depthwise('DepthwiseConv2dNative'),
-         _DEPTHWISE),
-    Kind('DepthwiseConv2dNativeBackpropInput',
-         _depthwise('DepthwiseConv2dNativeBackpropInput'), _DEPTHWISE),
-    Kind('DepthwiseConv2dNativeBackpropFilter',
-         _depthwise('DepthwiseConv2dNativeBackpropFilter'), _DEPTHWISE),
+    *(Kind(kind, _depthwise(kind), _DEPTHWISE)
+      for kind in ('DepthwiseConv2dNative',
+                   'DepthwiseConv2dNativeBackpropInput',
+                   'DepthwiseConv2dNativeBackpropFilter')),
     Kind('ResourceApplyAdam', _adam, _COUNTS[1:5]),
     Kind('RandomUniform', _random, _COUNTS[1:5]),
 )

@@ -33,18 +33,38 @@ def seconds(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
     cost_model: Cost model of the ops.
     op_seconds: float64 [N, D], seconds of the kernels by this cost model.
   """
+  return np.maximum(*parts(graph, cluster, cost_model, op_seconds))
+
+
+def parts(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+          cost_model: cost_model_lib.CostModel,
+          op_seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+  """The seconds of each device for each op, and those of its host.
+
+  Both are float64 [N, D]. On an asynchronous device, the first are the seconds
+  of the kernels with the gaps between them, 0 if the op launches none. The
+  second are the seconds of the dispatch. On other devices they are the op's
+  seconds and 0.
+
+  Args:
+    graph: N ops.
+    cluster: D devices.
+    cost_model: Cost model of the ops.
+    op_seconds: float64 [N, D], seconds of the kernels by this cost model.
+  """
   runs = np.maximum(graph.executions, 1)
   launches = cost_model.launches(graph)
   host_work = cost_model.host_work(graph)
-  result = np.array(op_seconds, np.float64)
+  own_s = np.array(op_seconds, np.float64)
+  host_s = np.zeros_like(own_s)
   for number, device in enumerate(cluster.devices):
     if not device.asynchronous:
       continue
-    of_kernels = op_seconds[:, number]
-    dispatched_s = (runs * (device.dispatch_s - device.lock_s)
-                    + host_work * device.dispatch_s + launches * device.lock_s)
-    result[:, number] = np.where(
-        of_kernels > 0,
-        np.maximum(of_kernels + runs * device.gap_s, dispatched_s),
+    has_kernel = op_seconds[:, number] > 0
+    own_s[has_kernel, number] += runs[has_kernel] * device.gap_s
+    host_s[:, number] = np.where(
+        has_kernel,
+        runs * (device.dispatch_s - device.lock_s)
+        + host_work * device.dispatch_s + launches * device.lock_s,
         runs * device.visit_s)
-  return result
+  return own_s, host_s

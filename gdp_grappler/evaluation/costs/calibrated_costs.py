@@ -100,9 +100,8 @@ class CalibratedCostModel(roofline_lib.OverRoofline):
     measured, the roofline's holds.
     """
     result = self.base.host_work(graph)
-    families = {t: op_families.family(t) for t in set(graph.op_types)}
-    asks = np.array(
-        [families[t].host_work > _PLAIN_WORK for t in graph.op_types], bool)
+    asks = graph.where_type(
+        lambda kind: op_families.family(kind).host_work > _PLAIN_WORK)
     times = np.maximum(graph.executions, 1)
     for work, rows in ((self.op_work, ~asks), (self.cudnn_work, asks)):
       if work is not None:

@@ -37,7 +37,8 @@ from gdp_grappler.evaluation.costs import op_details
 from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.graph import op_graph
 
-# 128 x 128 outputs, divided by the 2048 threads that a multiprocessor holds.
+# Outputs that a thread of a product's kernel makes: 128 x 128, divided by the
+# 2048 threads that a multiprocessor holds. A thread of other kernels makes one.
 _OUTPUTS_PER_THREAD = 8
 _WARP = 32  # Threads of a warp.
 _TILED = ('matmul', 'batch_matmul', 'convolution', 'convolution_gradient')
@@ -58,8 +59,9 @@ def of(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   """
   result = np.ones(seconds.shape)
   runs = np.maximum(graph.executions, 1)
-  outputs = graph.output_bytes / graph.element_bytes / _outputs_per_thread(
-      graph)
+  tiled = graph.where_type(lambda kind: op_families.family(kind).name in _TILED)
+  outputs = (graph.output_bytes / graph.element_bytes
+             / np.where(tiled, _OUTPUTS_PER_THREAD, 1))
   factors = op_details.rate_factors(graph.op_types, op_details.of(graph),
                                     cluster.devices)
   for column in np.flatnonzero(cluster.cut_cards >= 0):
@@ -76,10 +78,3 @@ def of(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
     least = min(1., _WARP / device.resident_threads)
     result[:, column] = np.clip(shares.max(0), least, 1)
   return result
-
-
-def _outputs_per_thread(graph: op_graph.OpGraph) -> np.ndarray:
-  """float64 [N], outputs that one thread of an op's kernel makes."""
-  tiled = {t: op_families.family(t).name in _TILED for t in set(graph.op_types)}
-  return np.array(
-      [_OUTPUTS_PER_THREAD if tiled[t] else 1 for t in graph.op_types], float)

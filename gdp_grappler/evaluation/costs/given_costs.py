@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,9 @@ from gdp_grappler.graph.costed import cost_graph
 from gdp_grappler.graph.costed import given
 from gdp_grappler.graph.costed import graph_json
 from gdp_grappler.graph.sources import origin as origin_lib
+
+# Figures by which a model of device is recognized.
+_RATES = 'peak_flops', 'efficiency', 'bandwidth_bytes_per_s'
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -234,33 +238,21 @@ def _labels(device: cluster_lib.Device) -> tuple[str, ...]:
 def _models(device: cluster_lib.Device) -> list[str]:
   """Names of the models that have the same figures as the device."""
   return [
-      name for name, model in _all_models(device.type).items() if all(
-          getattr(model, f) == getattr(device, f) for f in model.FIGURES)
+      name for name, figures in _all_models(device.type).items()
+      if all(figures[field] == getattr(device, field) for field in _RATES)
   ]
 
 
-@dataclasses.dataclass(frozen=True)
-class _Model:
-  """Figures of a card or a processor."""
-  peak_flops: float
-  efficiency: float
-  bandwidth_bytes_per_s: float
-  launch_s: float
-
-  FIGURES = ('peak_flops', 'efficiency', 'bandwidth_bytes_per_s')
-
-
 @functools.cache
-def _all_models(kind: str) -> dict[str, _Model]:
+def _all_models(kind: str) -> dict[str, dict[str, Any]]:
+  """Fields of `cluster.Device`, by the name of a card or a processor."""
   if kind == 'GPU':
-    return {
-        name:
-            _Model(card.peak_flops, card.efficiency, card.bandwidth_bytes_per_s,
-                   card.launch_s) for name, card in device_figures.CARDS.items()
-    }
+    found = {n: vars(card) for n, card in device_figures.CARDS.items()}
+  else:
+    found = {n: cpu.figures for n, cpu in device_figures.CPUS.items()}
   return {
-      name: _Model(*(cpu.figures[f.name] for f in dataclasses.fields(_Model)))
-      for name, cpu in device_figures.CPUS.items()
+      name: {field: figures[field] for field in (*_RATES, 'launch_s')}
+      for name, figures in found.items()
   }
 
 
@@ -271,7 +263,7 @@ def _figures(label: str, device: cluster_lib.Device,
     return None
   model = _all_models(device.type).get(label)
   if model is not None:
-    return dataclasses.replace(device, **dataclasses.asdict(model))
+    return dataclasses.replace(device, **model)
   try:
     return cluster.devices[cluster.device_index(label)]
   except errors.ClusterError:

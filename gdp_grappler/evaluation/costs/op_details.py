@@ -125,6 +125,25 @@ def working_devices(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   return np.where(leave_gpus(graph), hosts(cluster.devices)[placed], placed)
 
 
+def tensor_places(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                  devices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+  """Where tensors are made and read, int [E] each, as indices of devices.
+
+  An edge needs a transfer if its two places differ. A place is the CPU of the
+  host if an op on a GPU has the tensor in the memory of its host.
+
+  Args:
+    graph: N ops, E edges.
+    cluster: The devices.
+    devices: int [N], result of `working_devices`.
+  """
+  cpus, tensors = hosts(cluster.devices), graph.edge_tensors
+  source, target = devices[graph.edges.T]
+  made_on_host = np.append(graph.made_on_host, False)[tensors]
+  return (np.where(made_on_host, cpus[source],
+                   source), np.where(graph.read_on_host, cpus[target], target))
+
+
 def hosts(devices: Sequence[cluster_lib.Device]) -> np.ndarray:
   """int [D], for each GPU the CPU of its host; else the device itself."""
   result = np.arange(len(devices))
@@ -138,7 +157,7 @@ def _cpus_of_gpus(
   """Indices of each GPU and the CPU of its host, if the CPU is a device."""
   cpus = {
       cluster_lib.host(d.name): column for column, d in enumerate(devices)
-      if d.type == 'CPU'
+      if d.type == 'CPU' and not d.asynchronous
   }
   for column, device in enumerate(devices):
     cpu = cpus.get(cluster_lib.host(device.name))

@@ -183,8 +183,7 @@ def is_convolution(op_type: str) -> bool:
 
 def dispatched_by_calls(graph: op_graph.OpGraph) -> np.ndarray:
   """float64 [N], ops that the host dispatches for a call beside the call."""
-  families, rows = _families(graph.op_types)
-  calls = np.array([f.name == 'call' for f in families], bool)[rows]
+  calls = graph.where_type(lambda kind: family(kind) == 'call')
   return np.where(calls, graph.rounds - 1, 0)
 
 

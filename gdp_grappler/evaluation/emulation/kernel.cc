@@ -16,6 +16,8 @@ namespace gdp {
 namespace {
 
 constexpr char kOp[] = "GdpEmulatedOp";
+constexpr int64_t kNoInput = -1;
+constexpr int64_t kNewMemory = -2;
 
 struct DeleteStatus {
   void operator()(TF_Status* status) const { TF_DeleteStatus(status); }
@@ -30,7 +32,9 @@ using Tensor = std::unique_ptr<TF_Tensor, DeleteTensor>;
 // An op of the graph, on its device.
 struct Kernel {
   int64_t op;
-  bool aliases;
+  // The input whose memory the outputs use, `kNoInput` if they use memory that
+  // the op holds, `kNewMemory` if they use none that is there.
+  int64_t aliased_input;
   int64_t parameter_bytes;
   std::vector<int64_t> output_bytes;
   Tensor parameters;  // Allocated in the first step.
@@ -41,13 +45,12 @@ bool Ok(const Status& status) { return TF_GetCode(status.get()) == TF_OK; }
 void* Create(TF_OpKernelConstruction* construction) {
   Status status(TF_NewStatus());
   auto kernel = std::make_unique<Kernel>();
-  TF_Bool aliases = 0;
   int32_t length = 0, unused = 0;
   TF_OpKernelConstruction_GetAttrInt64(construction, "op", &kernel->op,
                                        status.get());
   if (Ok(status)) {
-    TF_OpKernelConstruction_GetAttrBool(construction, "aliases", &aliases,
-                                        status.get());
+    TF_OpKernelConstruction_GetAttrInt64(construction, "aliased_input",
+                                         &kernel->aliased_input, status.get());
   }
   if (Ok(status)) {
     TF_OpKernelConstruction_GetAttrInt64(construction, "parameter_bytes",
@@ -67,7 +70,6 @@ void* Create(TF_OpKernelConstruction* construction) {
   if (!Ok(status)) {
     TF_OpKernelConstruction_Failure(construction, status.get());
   }
-  kernel->aliases = aliases;
   return kernel.release();
 }
 
@@ -90,13 +92,14 @@ void ForgetTensor(void*, size_t, void* tensor) {
   if (tensor != nullptr) TF_DeleteTensor(static_cast<TF_Tensor*>(tensor));
 }
 
-// Sets outputs that use the memory of the first input and keep it alive.
+// Sets outputs that use the memory of an input and keep it alive.
 void SetAliases(const Kernel& kernel, TF_OpKernelContext* context,
                 const Status& status) {
   for (size_t i = 0; i < kernel.output_bytes.size() && Ok(status); ++i) {
     TF_Tensor* input = nullptr;
-    if (TF_NumInputs(context) > 0) {
-      TF_GetInput(context, 0, &input, status.get());
+    if (kernel.aliased_input != kNoInput) {
+      TF_GetInput(context, static_cast<int>(kernel.aliased_input), &input,
+                  status.get());
       if (!Ok(status)) return;
     }
     void* place = input == nullptr ? nullptr : TF_TensorData(input);
@@ -139,7 +142,7 @@ Tensor Allocate(Kernel& kernel, TF_OpKernelContext* context,
     if (!Ok(status)) kernel.parameters.reset();
   }
   if (Ok(status)) {
-    if (kernel.aliases) {
+    if (kernel.aliased_input != kNewMemory) {
       SetAliases(kernel, context, status);
     } else {
       AllocateOutputs(kernel, context, status);
@@ -201,20 +204,26 @@ void RegisterKernels() {
   Status status(TF_NewStatus());
   TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder(kOp);
   for (const char* attribute :
-       {"num_inputs: int >= 0", "num_outputs: int >= 0", "op: int",
-        "aliases: bool", "parameter_bytes: int", "output_bytes: list(int)"}) {
+       {"num_inputs: int >= 0", "num_host_inputs: int >= 0",
+        "num_outputs: int >= 0", "num_host_outputs: int >= 0", "op: int",
+        "aliased_input: int", "parameter_bytes: int",
+        "output_bytes: list(int)"}) {
     TF_OpDefinitionBuilderAddAttr(op, attribute);
   }
   TF_OpDefinitionBuilderAddInput(op, "inputs: num_inputs * uint8");
+  TF_OpDefinitionBuilderAddInput(op, "host_inputs: num_host_inputs * uint8");
   TF_OpDefinitionBuilderAddOutput(op, "outputs: num_outputs * uint8");
+  TF_OpDefinitionBuilderAddOutput(op, "host_outputs: num_host_outputs * uint8");
   // A stateful op is neither merged with other ops nor folded to a constant.
   TF_OpDefinitionBuilderSetIsStateful(op, true);
   TF_OpDefinitionBuilderSetShapeInferenceFunction(op, InferShapes);
   TF_RegisterOpDefinition(op, status.get());
   Check(status);
-  TF_RegisterKernelBuilder(
-      kOp, TF_NewKernelBuilder(kOp, "GPU", Create, ComputeOnGpu, Delete),
-      status.get());
+  TF_KernelBuilder* on_gpu =
+      TF_NewKernelBuilder(kOp, "GPU", Create, ComputeOnGpu, Delete);
+  TF_KernelBuilder_HostMemory(on_gpu, "host_inputs");
+  TF_KernelBuilder_HostMemory(on_gpu, "host_outputs");
+  TF_RegisterKernelBuilder(kOp, on_gpu, status.get());
   Check(status);
   TF_RegisterKernelBuilder(
       kOp, TF_NewKernelBuilder(kOp, "CPU", Create, ComputeOnHost, Delete),

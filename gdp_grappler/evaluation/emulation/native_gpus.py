@@ -49,16 +49,15 @@ class NativeGpus:
     order = self._machine.order
     latency_s, bytes_per_s, channels = self._machine.links
     self._library.gdp_emulation_set_costs(
-        np.ascontiguousarray(graph.seconds[:, order], np.float64),
-        np.ascontiguousarray(graph.workspace_bytes[:, order],
-                             np.int64), graph.num_ops,
-        np.ascontiguousarray(latency_s), np.ascontiguousarray(bytes_per_s),
-        np.ascontiguousarray(channels), channels.shape[-1],
+        native.f64(graph.seconds[:, order]),
+        native.i64(graph.workspace_bytes[:, order]), graph.num_ops,
+        native.f64(latency_s), native.f64(bytes_per_s), native.i64(channels),
+        channels.shape[-1],
         int(channels.max()) + 1, float(not timeless))
-    self._library.gdp_emulation_set_launches(
-        np.ascontiguousarray(graph.launches, np.int64), graph.num_ops)
+    self._library.gdp_emulation_set_launches(native.i64(graph.launches),
+                                             graph.num_ops)
     host_s = self._machine.host_times * float(not timeless)
-    self._library.gdp_emulation_set_host_times(np.ascontiguousarray(host_s),
+    self._library.gdp_emulation_set_host_times(native.f64(host_s),
                                                self._machine.contexts)
 
   def run(self, step: Callable[[], object],
@@ -82,21 +81,17 @@ class NativeGpus:
 @functools.cache
 def _library() -> ctypes.CDLL:
   library = native.load(native.Library.EMULATED_GPUS)
-  library.gdp_emulation_set_devices.argtypes = [
-      _INT64, ctypes.c_int64, ctypes.c_int64
-  ]
-  library.gdp_emulation_set_devices.restype = None
-  library.gdp_emulation_set_costs.argtypes = [
-      _FLOAT64, _INT64, ctypes.c_int64, _FLOAT64, _FLOAT64, _INT64,
-      ctypes.c_int64, ctypes.c_int64, ctypes.c_double
-  ]
-  library.gdp_emulation_set_costs.restype = None
-  library.gdp_emulation_set_launches.argtypes = [_INT64, ctypes.c_int64]
-  library.gdp_emulation_set_launches.restype = None
-  library.gdp_emulation_set_host_times.argtypes = [_FLOAT64, _INT64]
-  library.gdp_emulation_set_host_times.restype = None
-  library.gdp_emulation_begin.restype = ctypes.c_int64
-  library.gdp_emulation_num_records.restype = ctypes.c_int64
-  library.gdp_emulation_read.argtypes = [_INT64, ctypes.c_int64]
-  library.gdp_emulation_read.restype = None
+  ints, floats, i64 = _INT64, _FLOAT64, ctypes.c_int64
+  native.declare(
+      library, {
+          'gdp_emulation_set_devices': (None, [ints, i64, i64]),
+          'gdp_emulation_set_costs': (None, [
+              floats, ints, i64, floats, floats, ints, i64, i64, ctypes.c_double
+          ]),
+          'gdp_emulation_set_launches': (None, [ints, i64]),
+          'gdp_emulation_set_host_times': (None, [floats, ints]),
+          'gdp_emulation_begin': (i64, []),
+          'gdp_emulation_num_records': (i64, []),
+          'gdp_emulation_read': (None, [ints, i64]),
+      })
   return library

@@ -90,10 +90,6 @@ def _weighted(x: np.ndarray, y: np.ndarray,
   if (solution >= 0).all():
     return float(solution[0]), float(solution[1])
   # Otherwise one of the two is 0. Take the better line.
-  latency_s = float(root @ columns[:, 0] / (columns[:, 0] @ columns[:, 0]))
-  per_byte = float(root @ columns[:, 1] / (columns[:, 1] @ columns[:, 1]))
-  lost = [
-      np.sum((root - columns[:, i] * v)**2)
-      for i, v in ((0, latency_s), (1, per_byte))
-  ]
-  return (latency_s, 0.) if lost[0] <= lost[1] else (0., per_byte)
+  alone = [float(root @ column / (column @ column)) for column in columns.T]
+  lost = [np.sum((root - c * v)**2) for c, v in zip(columns.T, alone)]
+  return (alone[0], 0.) if lost[0] <= lost[1] else (0., alone[1])

@@ -331,9 +331,10 @@ def _medians(session: Any, steps: Sequence[Any]) -> list[float]:
   return [statistics.median(row) for row in seconds]
 
 
-def _clock(session: Any, step: Any) -> float:
+def _clock(session: Any, step: Any,
+           feeds: dict[Any, int] | None = None) -> float:
   begin = time.perf_counter()
-  session.run(step)
+  session.run(step, feeds)
   return time.perf_counter() - begin
 
 
@@ -367,21 +368,15 @@ def _taken_s(tf: types.ModuleType, names: Sequence[str], pair: PairTimes,
     session.run(tf.compat.v1.global_variables_initializer())
     session.run(sent)
     session.run(chain, {length: 10})
-    one_s = (_of_chain(session, chain, length, 110)
-             - _of_chain(session, chain, length, 10)) / 100
+    one_s = (_clock(session, chain, {length: 110})
+             - _clock(session, chain, {length: 10})) / 100
     sent_s = statistics.median(_clock(session, sent) for _ in range(3))
     steps = max(20, min(20_000, int(_CHAIN * sent_s / max(one_s, 1e-6))))
     both, alone = [], []
     for _ in range(_ROUNDS):
-      alone.append(_of_chain(session, chain, length, steps))
-      both.append(_of_chain(session, [chain, sent], length, steps))
+      alone.append(_clock(session, chain, {length: steps}))
+      both.append(_clock(session, [chain, sent], {length: steps}))
     return (statistics.median(both) - statistics.median(alone)) / count
-
-
-def _of_chain(session: Any, step: Any, length: Any, steps: int) -> float:
-  begin = time.perf_counter()
-  session.run(step, {length: steps})
-  return time.perf_counter() - begin
 
 
 def _products(tf: types.ModuleType, device: str) -> tuple[Any, Any]:

@@ -21,6 +21,7 @@ from typing import Any, Sequence, TYPE_CHECKING
 
 import numpy as np
 
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.measuring import session_config
 from gdp_grappler.evaluation.measuring import timing
 from gdp_grappler.processes import messages
@@ -144,24 +145,19 @@ def _peaks(session: Any, targets: Sequence[Any],
   options = config_pb2.RunOptions(trace_level=config_pb2.RunOptions.FULL_TRACE)
   metadata = config_pb2.RunMetadata()
   session.run(targets, options=options, run_metadata=metadata)
-  hosts = {_task(name): name for name in reversed(device_names)}
+  hosts = {cluster_lib.task(name): name for name in reversed(device_names)}
   changes: dict[str | None, list[tuple[int,
                                        int]]] = (collections.defaultdict(list))
   for device in metadata.step_stats.dev_stats:
     for node in device.node_stats:
       for used in node.memory:
         # Pinned host memory belongs to the host, also if a GPU allocated it.
-        owner = hosts.get(_task(device.device)) if (
+        owner = hosts.get(cluster_lib.task(device.device)) if (
             'host' in used.allocator_name) else device.device
         changes[owner] += [
             (r.alloc_micros, r.alloc_bytes) for r in used.allocation_records
         ]
   return tuple(_highest(changes[name]) for name in device_names)
-
-
-def _task(name: str) -> str:
-  """'/job:worker/replica:0/task:1' of a full device name."""
-  return name.split('/device:')[0]
 
 
 def _highest(changes: list[tuple[int, int]]) -> int:

@@ -12,11 +12,11 @@ real step come from the host, too.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from typing import Iterable, Mapping, Sequence
 import zlib
 
-import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
@@ -63,7 +63,7 @@ class Variable:
     """Bytes of its value; 0 for strings."""
     if self.dtype == tf.string:
       return 0
-    return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.size
+    return math.prod(self.shape) * self.dtype.size
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -360,8 +360,7 @@ def _known(shape: tensor_shape_pb2.TensorShapeProto, batch_size: int,
 def _strip(node: node_def_pb2.NodeDef) -> None:
   """Removes attributes that refer to the program of the original graph."""
   for key in ('_class', '_XlaHasReferenceVars'):
-    if key in node.attr:
-      del node.attr[key]
+    node.attr.pop(key, None)
 
 
 def _initial_value(variable: Variable) -> tf.Tensor:
@@ -387,8 +386,4 @@ def _range(variable: Variable) -> tuple[float, float]:
     return 1e-4, 1e-3
   if len(variable.shape) == 1:  # Biases, scales, moving variances.
     return .5, 1.5
-  return 0., 2. / max(1, _product(variable.shape[:-1]))
-
-
-def _product(dims: Iterable[int]) -> int:
-  return int(np.prod(list(dims), dtype=np.int64))
+  return 0., 2. / max(1, math.prod(variable.shape[:-1]))

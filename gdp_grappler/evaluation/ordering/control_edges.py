@@ -18,6 +18,7 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import arguments
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import critical_path_order
 from gdp_grappler.evaluation.ordering import depth_first
@@ -172,11 +173,7 @@ def control_edges(
     ValueError: the placement is on another cluster, or does not have one device
       per op.
   """
-  if placement.cluster is not simulator.cluster and (placement.cluster
-                                                     != simulator.cluster):
-    raise ValueError(
-        f'The placement is on cluster "{placement.cluster.name}", the '
-        f'simulator is for "{simulator.cluster.name}".')
+  arguments.check_cluster(placement, simulator.cluster, 'simulator')
   fifo = simulator.price(graph, placement.devices[None])
   fifo_s = float(fifo.seconds[0])
   known = (placement.known_order

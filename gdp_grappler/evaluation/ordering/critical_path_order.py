@@ -80,10 +80,10 @@ def _transfer_s(graph: op_graph.OpGraph, devices: np.ndarray,
                 cluster: cluster_lib.Cluster) -> np.ndarray:
   """float64 [E], seconds from the end of the producer to the arrival.
 
-  Links are assumed to be idle. The result is 0 for edges within a device.
+  Links are assumed to be idle. The result is 0 for edges without a transfer.
   """
   latency_s, bytes_per_s = cluster.link_arrays[:2]
-  source, target = devices[graph.edges[:, 0]], devices[graph.edges[:, 1]]
+  source, target = op_details.tensor_places(graph, cluster, devices)
   size = graph.edge_bytes * (graph.executions[graph.edges[:, 0]] > 0)
   copy_s = np.array([d.copy_s for d in cluster.devices])
   s_per_byte = np.array([

@@ -115,9 +115,8 @@ def with_edges(graph: op_graph.OpGraph, edges: np.ndarray) -> op_graph.OpGraph:
   """The graph with more control edges, int [C, 2]."""
   return graph.replace(
       edges=np.concatenate([graph.edges, as_edges(edges)]),
-      edge_tensors=np.concatenate(
-          [graph.edge_tensors,
-           np.full(len(edges), -1, np.int32)]))
+      edge_tensors=np.append(graph.edge_tensors, np.full(len(edges), -1)),
+      read_on_host=np.append(graph.read_on_host, np.zeros(len(edges), bool)))
 
 
 def as_edges(edges: np.ndarray | list[tuple[int, int]]) -> np.ndarray:

@@ -61,13 +61,15 @@ class SimulatorLayout:
   poll_factors: np.ndarray | None = None
   card_shares: np.ndarray | None = None
 
-  def edges(self) -> tuple[np.ndarray, np.ndarray]:
-    """All edges int32 [E + C, 2], and their tensors int32 [E + C]."""
-    edges, tensors = merges.live_first(self.graph)
-    return (np.concatenate([edges, self.control_edges]),
-            np.concatenate(
-                [tensors,
-                 np.full(len(self.control_edges), -1, np.int32)]))
+  def with_control_edges(self) -> op_graph.OpGraph:
+    """The graph with all E + C edges, inputs from live branches first."""
+    graph, order = self.graph, merges.live_first(self.graph)
+    count = len(self.control_edges)
+    return graph.replace(
+        edges=np.concatenate([graph.edges[order], self.control_edges]),
+        edge_tensors=np.append(graph.edge_tensors[order], np.full(count, -1)),
+        read_on_host=np.append(graph.read_on_host[order], np.zeros(count,
+                                                                   bool)))
 
 
 class PreparedGraph:
@@ -84,15 +86,14 @@ class PreparedGraph:
       InvalidGraphError: the edges form a cycle.
       MemoryError: there is not enough memory.
     """
-    graph = layout.graph
+    graph = layout.with_control_edges()
     self._lib = _library()
     self._num_ops = graph.num_ops
     self._num_pools = len(layout.cluster.pool_bytes)
     self._on_host = op_details.leave_gpus(graph)
     self._hosts = op_details.hosts(layout.cluster.devices)
-    edges, edge_tensors = layout.edges()
     # These variables keep the arrays alive until the call returns.
-    native_graph = _native_graph(layout, edges, edge_tensors)
+    native_graph = _native_graph(layout, graph)
     native_cluster = _native_cluster(layout)
     allowed, seconds = native.u8(layout.allowed), native.f64(layout.seconds)
     workspace = native.i64(layout.workspace_bytes)
@@ -102,8 +103,7 @@ class PreparedGraph:
         _address(workspace) if workspace.any() else None)
     if not self._handle:
       # If a cycle is the reason, this raises an error that names the cycle.
-      _ = graph.replace(edges=edges,
-                        edge_tensors=edge_tensors).topological_order
+      _ = graph.topological_order
       raise MemoryError('No memory for the simulator.')
     # A thread may still be in C++ when the program exits.
     weakref.finalize(self, self._lib.gdp_simulator_destroy,
@@ -172,7 +172,7 @@ class PreparedGraph:
     sizes = np.empty(3, np.int64)
     self._lib.gdp_schedule_sizes(result, _address(sizes))
     sent, worked, points = sizes.tolist()
-    start_s, end_s = np.empty(self._num_ops), np.empty(self._num_ops)
+    start_s, end_s, dispatched_s = np.empty((3, self._num_ops))
     slots = np.empty(self._num_ops, np.int32)
     transfers, transfer_s = np.empty((sent, 4), np.int32), np.empty((sent, 2))
     works, work_s = np.empty((worked, 3), np.int32), np.empty((worked, 2))
@@ -180,8 +180,8 @@ class PreparedGraph:
     memory_pools = np.empty(points, np.int32)
     memory_bytes = np.empty(points, np.int64)
     arrays: list[np.ndarray] = [
-        start_s, end_s, slots, transfers, transfer_s, works, work_s, memory_s,
-        memory_pools, memory_bytes
+        start_s, end_s, dispatched_s, slots, transfers, transfer_s, works,
+        work_s, memory_s, memory_pools, memory_bytes
     ]
     self._lib.gdp_schedule_read(self._handle, result, *map(_address, arrays))
     by_transfer = np.argsort(works[:, 0], kind='stable')
@@ -189,11 +189,11 @@ class PreparedGraph:
     transfer_start_s, transfer_end_s = transfer_s.T
     work_transfers, work_devices, work_slots = works[by_transfer].T
     work_start_s, work_end_s = work_s[by_transfer].T
-    return schedule_lib.Schedule(step_time_s, peaks, start_s, end_s, devices,
-                                 slots, tensors, ops, sources, targets,
-                                 transfer_start_s, transfer_end_s,
-                                 work_transfers, work_devices, work_slots,
-                                 work_start_s, work_end_s, memory_s,
+    return schedule_lib.Schedule(step_time_s, peaks, start_s, end_s,
+                                 dispatched_s, devices, slots, tensors, ops,
+                                 sources, targets, transfer_start_s,
+                                 transfer_end_s, work_transfers, work_devices,
+                                 work_slots, work_start_s, work_end_s, memory_s,
                                  memory_pools, memory_bytes)
 
 
@@ -214,22 +214,24 @@ def ceilings(ceiling_s: float | np.ndarray, count: int) -> np.ndarray:
   return np.ascontiguousarray(np.broadcast_to(ceilings_s, count))
 
 
-def _native_graph(layout: SimulatorLayout, edges: np.ndarray,
-                  edge_tensors: np.ndarray) -> ctypes.Structure:
-  """`GdpGraph` of simulator.cc."""
-  graph, i32, f64 = layout.graph, native.i32, native.f64
+def _native_graph(layout: SimulatorLayout,
+                  graph: op_graph.OpGraph) -> ctypes.Structure:
+  """`GdpGraph` of simulator.cc, of a layout's graph with all edges."""
+  i32, f64 = native.i32, native.f64
   return native.struct(
-      num_ops=graph.num_ops, num_edges=len(edges), num_tensors=len(
-          graph.tensor_ops), num_groups=graph.num_groups, edges=i32(edges),
-      edge_tensors=i32(edge_tensors), tensor_ops=i32(graph.tensor_ops),
+      num_ops=graph.num_ops, num_edges=len(graph.edges),
+      num_tensors=len(graph.tensor_ops), num_groups=graph.num_groups,
+      edges=i32(graph.edges), edge_tensors=i32(graph.edge_tensors),
+      read_on_host=native.u8(graph.read_on_host), made_on_host=native.u8(
+          graph.made_on_host), tensor_ops=i32(graph.tensor_ops),
       tensor_bytes=native.i64(layout.tensor_bytes),
       param_bytes=native.i64(layout.resident_bytes),
-      aliases=native.u8(layout.aliases), groups=i32(graph.groups),
-      order=None if len(layout.control_edges) else i32(graph.topological_order),
+      aliases=native.u8(layout.aliases), groups=i32(graph.groups), order=None
+      if len(layout.control_edges) else i32(layout.graph.topological_order),
       runs=f64(np.maximum(graph.executions, 1)), launches=f64(layout.launches),
       host_work=layout.host_work, dispatch_factors=layout.dispatch_factors,
-      poll_factors=layout.poll_factors,
-      on_host=native.u8(op_details.leave_gpus(graph)))
+      poll_factors=layout.poll_factors, on_host=native.u8(
+          op_details.leave_gpus(graph)))
 
 
 def _native_cluster(layout: SimulatorLayout) -> ctypes.Structure:
@@ -274,7 +276,7 @@ def _library() -> ctypes.CDLL:
           'gdp_schedule_create': (pointer, [pointer] * 5),
           'gdp_schedule_destroy': (None, [pointer]),
           'gdp_schedule_sizes': (None, [pointer] * 2),
-          'gdp_schedule_read': (None, [pointer] * 12),
+          'gdp_schedule_read': (None, [pointer] * 13),
       })
   return lib
 

@@ -20,6 +20,8 @@ class Schedule:
     peak_bytes: int64 [P], highest use of each memory pool.
     start_s: float64 [N], start of each op.
     end_s: float64 [N], end of each op.
+    dispatched_s: float64 [N], when a thread has dispatched each op to an
+      asynchronous device; the start of each op on another device.
     devices: int32 [N], device on which each op works. This is not the device of
       the placement if the op works on the host of its GPU, see
       `op_details.leave_gpus`.
@@ -48,6 +50,7 @@ class Schedule:
   peak_bytes: np.ndarray
   start_s: np.ndarray
   end_s: np.ndarray
+  dispatched_s: np.ndarray
   devices: np.ndarray
   slots: np.ndarray
   transfer_tensors: np.ndarray

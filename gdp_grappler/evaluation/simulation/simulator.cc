@@ -21,6 +21,27 @@
 
 using gdp::kNone;
 
+// Sizes: N ops, E edges, T tensors, G groups, D devices, P pools.
+struct GdpGraph {
+  int32_t num_ops, num_edges, num_tensors, num_groups;
+  const int32_t* edges;            // [E, 2]
+  const int32_t* edge_tensors;     // [E], -1 for a control edge
+  const uint8_t* read_on_host;     // [E], see op_graph.py
+  const uint8_t* made_on_host;     // [T], see op_graph.py
+  const int32_t* tensor_ops;       // [T]
+  const int64_t* tensor_bytes;     // [T]
+  const int64_t* param_bytes;      // [N]
+  const uint8_t* aliases;          // [N]
+  const int32_t* groups;           // [N]
+  const int32_t* order;            // [N], producers before consumers, or null
+  const double* runs;              // [N], at least 1
+  const double* launches;          // [N]
+  const double* host_work;         // [N], or null: none
+  const double* dispatch_factors;  // [N], or null: all are 1
+  const double* poll_factors;      // [N], or null: all are 1
+  const uint8_t* on_host;          // [N], work on the host of their device
+};
+
 // A graph and the machines that are idle at the moment.
 struct GdpSimulator : gdp::Graph {
   std::mutex mutex;  // Guards `idle`.
@@ -77,29 +98,33 @@ std::vector<int32_t> TopologicalOrder(int32_t num_ops, int32_t num_edges,
 }
 
 // Sorts edges into outputs and inputs.
-void LayOutEdges(gdp::Graph* s, const int32_t* edges,
-                 const int32_t* edge_tensors, int32_t num_tensors,
-                 const int32_t* tensor_ops, const int64_t* tensor_bytes) {
+void LayOutEdges(gdp::Graph* s, const GdpGraph& graph) {
   // Tensors by producer; a tensor keeps its place among its producer's.
   std::vector<uint8_t> controls(s->num_ops, 0);
   for (int32_t e = 0; e < s->num_edges; ++e) {
-    if (edge_tensors[e] < 0) controls[s->position[edges[2 * e]]] = 1;
+    if (graph.edge_tensors[e] < 0)
+      controls[s->position[graph.edges[2 * e]]] = 1;
   }
-  for (int32_t t = 0; t < num_tensors; ++t) {
-    ++s->ops[s->position[tensor_ops[t]] + 1].first_output;
+  for (int32_t t = 0; t < graph.num_tensors; ++t) {
+    ++s->ops[s->position[graph.tensor_ops[t]] + 1].first_output;
   }
   std::vector<int32_t> next(s->num_ops);
   for (int32_t op = 0; op < s->num_ops; ++op) {
     next[op] = s->ops[op].first_output;
     s->ops[op + 1].first_output += next[op] + controls[op];
   }
-  s->outputs.assign(s->ops.back().first_output + 1, gdp::Output{0, kNone, 0});
-  std::vector<int32_t> tensor_output(num_tensors);
-  for (int32_t t = 0; t < num_tensors; ++t) {
-    gdp::Op& op = s->ops[s->position[tensor_ops[t]]];
-    tensor_output[t] = next[s->position[tensor_ops[t]]]++;
-    s->outputs[tensor_output[t]] = {tensor_bytes[t], t, 0};
-    if (!op.alias) op.own_bytes += tensor_bytes[t];
+  s->outputs.assign(s->ops.back().first_output + 1,
+                    gdp::Output{0, kNone, 0, 0});
+  std::vector<int32_t> tensor_output(graph.num_tensors);
+  for (int32_t t = 0; t < graph.num_tensors; ++t) {
+    gdp::Op& op = s->ops[s->position[graph.tensor_ops[t]]];
+    tensor_output[t] = next[s->position[graph.tensor_ops[t]]]++;
+    s->outputs[tensor_output[t]] = {graph.tensor_bytes[t], t, 0,
+                                    graph.made_on_host[t]};
+    if (!op.alias) {
+      (graph.made_on_host[t] ? op.host_bytes : op.own_bytes) +=
+          graph.tensor_bytes[t];
+    }
   }
   // `next` now points at the output of the control edges, if there is one.
 
@@ -107,11 +132,11 @@ void LayOutEdges(gdp::Graph* s, const int32_t* edges,
   std::vector<int32_t> edge_output(s->num_edges);
   s->waiting.assign(s->num_ops, 0);
   for (int32_t e = 0; e < s->num_edges; ++e) {
-    const int32_t tensor = edge_tensors[e];
-    edge_output[e] =
-        tensor < 0 ? next[s->position[edges[2 * e]]] : tensor_output[tensor];
+    const int32_t tensor = graph.edge_tensors[e];
+    edge_output[e] = tensor < 0 ? next[s->position[graph.edges[2 * e]]]
+                                : tensor_output[tensor];
     ++s->outputs[edge_output[e] + 1].first_edge;
-    const int32_t consumer = edges[2 * e + 1];
+    const int32_t consumer = graph.edges[2 * e + 1];
     ++s->waiting[consumer];
     if (tensor >= 0) ++s->ops[s->position[consumer] + 1].first_input;
   }
@@ -126,34 +151,16 @@ void LayOutEdges(gdp::Graph* s, const int32_t* edges,
   s->num_inputs = s->ops.back().first_input;
   s->edges.resize(s->num_edges);
   for (int32_t e = 0; e < s->num_edges; ++e) {
-    const int32_t consumer = s->position[edges[2 * e + 1]];
-    const int32_t input = edge_tensors[e] < 0 ? kNone : next[consumer]++;
-    s->edges[place[edge_output[e]]++] = {consumer, input};
+    const int32_t consumer = s->position[graph.edges[2 * e + 1]];
+    const int32_t input = graph.edge_tensors[e] < 0 ? kNone : next[consumer]++;
+    s->edges[place[edge_output[e]]++] = {static_cast<uint32_t>(consumer),
+                                         graph.read_on_host[e], input};
   }
 }
 
 }  // namespace
 
 extern "C" {
-
-// Sizes: N ops, E edges, T tensors, G groups, D devices, P pools.
-struct GdpGraph {
-  int32_t num_ops, num_edges, num_tensors, num_groups;
-  const int32_t* edges;            // [E, 2]
-  const int32_t* edge_tensors;     // [E], -1 for a control edge
-  const int32_t* tensor_ops;       // [T]
-  const int64_t* tensor_bytes;     // [T]
-  const int64_t* param_bytes;      // [N]
-  const uint8_t* aliases;          // [N]
-  const int32_t* groups;           // [N]
-  const int32_t* order;            // [N], producers before consumers, or null
-  const double* runs;              // [N], at least 1
-  const double* launches;          // [N]
-  const double* host_work;         // [N], or null: none
-  const double* dispatch_factors;  // [N], or null: all are 1
-  const double* poll_factors;      // [N], or null: all are 1
-  const uint8_t* on_host;          // [N], work on the host of their device
-};
 
 struct GdpCluster {
   int32_t num_devices, num_units, num_pools, num_channels, channels_per_link;
@@ -255,7 +262,7 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
   s->runs.resize(n);
   s->launches.resize(n);
   s->host_work.assign(n, 0.0);
-  s->ops.assign(n + 1, gdp::Op{0, 0, 0, false});
+  s->ops.assign(n + 1, gdp::Op{0, 0, 0, 0, false});
   for (int32_t i = 0; i < n; ++i) {
     const int32_t op = s->order[i];
     s->position[op] = i;
@@ -275,8 +282,7 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
                   &s->workspace[int64_t{i} * d]);
     }
   }
-  LayOutEdges(s.get(), graph->edges, graph->edge_tensors, graph->num_tensors,
-              graph->tensor_ops, graph->tensor_bytes);
+  LayOutEdges(s.get(), *graph);
   for (int32_t i = 0; i < n; ++i) {
     if (s->waiting[s->order[i]] == 0) s->roots.push_back(i);
   }
@@ -345,7 +351,8 @@ void gdp_schedule_sizes(const gdp::Schedule* schedule, int64_t* sizes) {
 }
 
 // Writes the events of a schedule.
-// * Ops in the order of the graph: `start_s` [N], `end_s` [N], `slots` [N].
+// * Ops in the order of the graph: `start_s` [N], `end_s` [N], `dispatched_s`
+//   [N], `slots` [N].
 // * Transfers in the order of their requests: `transfers` [M, 4] are tensor (-1
 //   for a control edge), op, source and target device; `transfer_s` [M, 2] are
 //   start and end.
@@ -355,13 +362,14 @@ void gdp_schedule_sizes(const gdp::Schedule* schedule, int64_t* sizes) {
 //   and `memory_bytes` [Q], the use from this time on.
 void gdp_schedule_read(const GdpSimulator* simulator,
                        const gdp::Schedule* schedule, double* start_s,
-                       double* end_s, int32_t* slots, int32_t* transfers,
-                       double* transfer_s, int32_t* works, double* work_s,
-                       double* memory_s, int32_t* memory_pools,
+                       double* end_s, double* dispatched_s, int32_t* slots,
+                       int32_t* transfers, double* transfer_s, int32_t* works,
+                       double* work_s, double* memory_s, int32_t* memory_pools,
                        int64_t* memory_bytes) {
   for (size_t i = 0; i < schedule->start_s.size(); ++i) {
     start_s[simulator->order[i]] = schedule->start_s[i];
     end_s[simulator->order[i]] = schedule->end_s[i];
+    dispatched_s[simulator->order[i]] = schedule->dispatched_s[i];
     slots[simulator->order[i]] = schedule->slot[i];
   }
   for (const gdp::Transfer& t : schedule->transfers) {

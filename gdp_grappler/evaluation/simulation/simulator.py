@@ -108,6 +108,13 @@ asynchronous devices are:
 * Asynchronous devices neither slow a bus nor are slowed by it.
 * Ops that work on the host (`op_details.leave_gpus`) are simulated as if they
   were on the CPU of their GPU's host, if this CPU is a device of the cluster.
+* Memory of the host. An op on a GPU has some of its tensors in the memory of
+  the host (`OpGraph.made_on_host`, `OpGraph.read_on_host`). These tensors are
+  simulated as if they were on the CPU of the host: they occupy its memory, and
+  a transfer takes them from or to a GPU, also if one GPU has both ops. A tensor
+  that is made and read in the memory of one host needs no transfer. If a
+  consumer on another device becomes ready by it, the consumer gets a new
+  thread.
 
 TensorFlow has no priorities, and dispatch leaves no choice between ops. With
 priorities an asynchronous device is simulated op by op like a synchronous one,

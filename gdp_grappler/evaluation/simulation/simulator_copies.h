@@ -79,7 +79,9 @@ class Copies {
     copy.lane = 2 * (source * g_.num_devices + target) + (output.bytes == 0);
     copy.op = op;
     copy.source_buffer = buffer;
-    copy.buffer = output.bytes > 0 ? memory_.NewBuffer(output.bytes) : kNone;
+    copy.buffer = output.bytes > 0
+                      ? memory_.NewBuffer(g_.pool[target], output.bytes)
+                      : kNone;
     copy.next = copy.first_edge = copy.last_edge = kNone;
     copy.sent = false;
     copy.constant = output.tensor == kNone;

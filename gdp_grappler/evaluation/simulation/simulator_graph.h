@@ -16,7 +16,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The data of an op that do not depend on its device.
 struct Op {
-  int64_t own_bytes;                  // Bytes of all outputs; 0 if `alias`.
+  // Bytes of outputs on the op's device, and on its host; 0 if `alias`.
+  int64_t own_bytes, host_bytes;
   int32_t first_output, first_input;  // The ranges end at those of the next op.
   bool alias;                         // See `SimulatorLayout.aliases`.
 };
@@ -25,11 +26,14 @@ struct Op {
 struct Output {
   int64_t bytes;
   int32_t tensor;
-  int32_t first_edge;  // The edges end at the first edge of the next output.
+  // The edges end at the first edge of the next output.
+  uint32_t first_edge : 31;
+  uint32_t on_host : 1;  // An op on a GPU makes the tensor on the host.
 };
 
 struct Edge {
-  int32_t target;
+  uint32_t target : 31;
+  uint32_t on_host : 1;  // A target on a GPU reads the tensor on the host.
   int32_t input;  // Index of the data edge by consumer; kNone: control edge.
 };
 
@@ -71,8 +75,10 @@ struct MemoryPoint {
 };
 
 struct Schedule {
-  std::vector<double> start_s, end_s;  // By topological position.
-  std::vector<int32_t> slot;           // By topological position.
+  // By topological position. On an asynchronous device, an op is dispatched
+  // before its kernels start.
+  std::vector<double> start_s, end_s, dispatched_s;
+  std::vector<int32_t> slot;  // By topological position.
   std::vector<Transfer> transfers;
   std::vector<Work> works;
   std::vector<MemoryPoint> memory;
@@ -93,7 +99,7 @@ struct Graph {
   std::vector<int32_t> position;    // [N] by op of the graph.
   std::vector<int32_t> group;       // [N] by op of the graph.
   std::vector<uint8_t> on_host;     // [N] by op of the graph.
-  std::vector<int32_t> hosts;       // [D] where ops work that are `on_host`.
+  std::vector<int32_t> hosts;       // [D] where all that is `on_host` is.
   std::vector<int32_t> waiting;     // [N] by op of the graph: incoming edges.
   std::vector<uint8_t> allowed;     // [G, D]
   std::vector<double> seconds;      // [N, D]

@@ -93,7 +93,7 @@ class alignas(64) Machine {
       units_.Fill(unit, seconds, seconds, 0, now_);
     }
     Allocate(op, device);
-    if (schedule_) Report(op, now_, end, units_.TakeSlot(unit));
+    if (schedule_) Report(op, now_, end, now_, units_.TakeSlot(unit));
     events_.Push(end, op);
   }
 
@@ -171,6 +171,7 @@ class alignas(64) Machine {
     if (schedule) {
       schedule->start_s.assign(g_.num_ops, 0.0);
       schedule->end_s.assign(g_.num_ops, 0.0);
+      schedule->dispatched_s.assign(g_.num_ops, 0.0);
       schedule->slot.assign(g_.num_ops, 0);
     }
   }
@@ -263,9 +264,11 @@ class alignas(64) Machine {
     return chained_ && g_.asynchronous[device];
   }
 
-  void Report(int32_t op, double start, double end, int32_t slot) {
+  void Report(int32_t op, double start, double end, double dispatched,
+              int32_t slot) {
     schedule_->start_s[op] = start;
     schedule_->end_s[op] = end;
+    schedule_->dispatched_s[op] = dispatched;
     schedule_->slot[op] = slot;
   }
 
@@ -334,10 +337,10 @@ class alignas(64) Machine {
                   ? units_.FillPart(device, g_.card_share[Cell(op, device)],
                                     filled, seconds, gap, end, now_)
                   : units_.Fill(unit, filled, seconds, gap, end);
-      if (schedule_) Report(op, start, units_.filled_s(unit), 0);
+      if (schedule_) Report(op, start, units_.filled_s(unit), end, 0);
     } else {
       start = end = host_.EndOfVisit(device, factor * runs, now_);
-      if (schedule_) Report(op, start, start, 0);
+      if (schedule_) Report(op, start, start, end, 0);
     }
     Allocate(op, device);
     return end;
@@ -363,6 +366,7 @@ class alignas(64) Machine {
   void Allocate(int32_t op, int32_t device) {
     const int32_t pool = g_.pool[device];
     memory_.Add(pool, g_.ops[op].own_bytes);
+    memory_.Add(g_.pool[g_.hosts[device]], g_.ops[op].host_bytes);
     if (!g_.workspace.empty()) {
       memory_.Add(pool, g_.workspace[Cell(op, device)]);
     }
@@ -377,9 +381,8 @@ class alignas(64) Machine {
 
   // Delivers the outputs of an op and releases its inputs.
   void Complete(int32_t op, int32_t device) {
-    const int32_t pool = g_.pool[device];
     if (!g_.workspace.empty()) {
-      memory_.Add(pool, -g_.workspace[Cell(op, device)]);
+      memory_.Add(g_.pool[device], -g_.workspace[Cell(op, device)]);
     }
     const Op& info = g_.ops[op];
     const Op& next = g_.ops[op + 1];
@@ -395,27 +398,36 @@ class alignas(64) Machine {
       } else if (output.bytes == 0) {
         Deliver(device, o, kNone, g_.order[op]);
       } else {
-        const int32_t own = memory_.NewBuffer(output.bytes);
+        const int32_t own =
+            memory_.NewBuffer(g_.pool[Place(device, output)], output.bytes);
         memory_.Retain(own);
         Deliver(device, o, own, g_.order[op]);
-        memory_.Release(own, pool);
+        memory_.Release(own);
       }
     }
     if (follows_ && next_on_device_[op] != kNone) Arrive(next_on_device_[op]);
-    for (; input != end; ++input) memory_.Release(*input, pool);
+    for (; input != end; ++input) memory_.Release(*input);
   }
 
-  // Gives an output to its consumers on this device, and sends it once to every
-  // other device with consumers.
+  // The device whose memory has an output or an input of an op on `device`.
+  template <typename Tensor>
+  int32_t Place(int32_t device, const Tensor& tensor) const {
+    return tensor.on_host ? g_.hosts[device] : device;
+  }
+
+  // Gives an output to the consumers that read it where it is, and sends it
+  // once to every other device in whose memory it is read.
   void Deliver(int32_t device, int32_t output, int32_t buffer, int32_t op) {
+    const int32_t source = Place(device, g_.outputs[output]);
     const int32_t end = g_.outputs[output + 1].first_edge;
     for (int32_t e = g_.outputs[output].first_edge; e < end; ++e) {
       const Edge& edge = g_.edges[e];
-      const int32_t target = state_[edge.target].device;
+      const int32_t reader = state_[edge.target].device;
+      const int32_t target = Place(reader, edge);
       int32_t read = buffer;
-      if (target != device) {
+      if (target != source) {
         if (copy_on_[target].first != output) {
-          copy_on_[target] = {output, Send(device, output, target, buffer, op)};
+          copy_on_[target] = {output, Send(source, output, target, buffer, op)};
         }
         Copy& copy = copies_[copy_on_[target].second];
         (copy.first_edge == kNone ? copy.first_edge
@@ -428,7 +440,12 @@ class alignas(64) Machine {
         memory_.Retain(read);
         input_buffer_[edge.input] = read;
       }
-      if (target == device) Arrive(edge.target);
+      if (target != source) continue;
+      if (reader == device) {
+        Arrive(edge.target);
+      } else {
+        ArriveFromAfar(edge.target);
+      }
     }
   }
 
@@ -468,7 +485,7 @@ class alignas(64) Machine {
 
   void FinishTransfer(int32_t index) {
     const Copy& copy = copies_[index];
-    memory_.Release(copy.source_buffer, g_.pool[copies_.Source(copy)]);
+    memory_.Release(copy.source_buffer);
     if (!Owe(copies_.Target(copy), index)) FinishCopy(index);
   }
 
@@ -505,6 +522,14 @@ class alignas(64) Machine {
     } else {
       Issue(index);
     }
+  }
+
+  // The same, if the thread that dispatches at the moment serves another
+  // device.
+  void ArriveFromAfar(int32_t op) {
+    const int32_t chain = std::exchange(chain_, kNone);
+    Arrive(op);
+    chain_ = chain;
   }
 
   void Arrive(int32_t op) {

@@ -35,14 +35,14 @@ class Memory {
   void Add(int32_t pool, int64_t bytes) { live_[pool] += bytes; }
 
   // Makes a buffer without references. The caller adds its bytes with `Add`.
-  int32_t NewBuffer(int64_t bytes) {
+  int32_t NewBuffer(int32_t pool, int64_t bytes) {
     if (free_buffers_.empty()) {
-      buffers_.push_back({bytes, 0});
+      buffers_.push_back({bytes, 0, pool});
       return static_cast<int32_t>(buffers_.size()) - 1;
     }
     const int32_t index = free_buffers_.back();
     free_buffers_.pop_back();
-    buffers_[index] = {bytes, 0};
+    buffers_[index] = {bytes, 0, pool};
     return index;
   }
 
@@ -50,9 +50,9 @@ class Memory {
     if (buffer != kNone) ++buffers_[buffer].references;
   }
 
-  void Release(int32_t buffer, int32_t pool) {
+  void Release(int32_t buffer) {
     if (buffer == kNone || --buffers_[buffer].references > 0) return;
-    live_[pool] -= buffers_[buffer].bytes;
+    live_[buffers_[buffer].pool] -= buffers_[buffer].bytes;
     free_buffers_.push_back(buffer);
   }
 
@@ -71,6 +71,7 @@ class Memory {
   struct Buffer {
     int64_t bytes;
     int32_t references;
+    int32_t pool;
   };
 
   std::vector<MemoryPoint>* points_ = nullptr;

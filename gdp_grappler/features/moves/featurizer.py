@@ -19,11 +19,14 @@ by these rules:
 * Crowding is the work that leaves the source, as far as it exceeds the free
   time of the target at the same times of the step.
 * The *retimed* step is an estimate of the step after the move. In one sweep,
-  each op gets a new start. All ops keep the order of their simulated starts. An
-  op starts when its inputs are there and, on a compute unit that runs one op at
-  a time, when all earlier ops of this compute unit have ended. A link sends one
-  tensor after the other. The feature is the change of this estimate by the
-  move.
+  each op gets a new start. All ops keep the order of their simulated
+  dispatches. An op starts when its inputs are there and, on a compute unit that
+  runs one op at a time, when all earlier ops of this compute unit have ended.
+  On an asynchronous device, a kernel that waits for its inputs lets later
+  kernels run before. The host takes its time to dispatch ops and to issue
+  copies, and a copy waits for the kernels that both devices have been given
+  (`simulator`). A link sends one tensor after the other. The feature is the
+  change of this estimate by the move.
 
 No run of the executor is simulated for a move. So the overflow of a memory is
 computed from the peak, plus the bytes that arrive, less the bytes that leave.
@@ -73,11 +76,9 @@ class MoveFeaturizer:
     self._graph, self._cluster = graph, cluster
     self._simulator = simulator_lib.Simulator(cluster, costs, threads=1)
     # A receiver knows of a transfer only after the event manager has polled.
-    asynchronous = np.array([d.asynchronous for d in cluster.devices])
-    hop_s = np.array([d.hop_s for d in cluster.devices])
-    self._hop_s = np.where(asynchronous[:, None], hop_s[:, None], hop_s[None])
+    self._hop_s = self._by_link('hop_s')
     layout = self._layout(
-        busy.seconds(graph, cluster, costs, self._simulator.op_seconds(graph)))
+        *busy.parts(graph, cluster, costs, self._simulator.op_seconds(graph)))
     self._lib, self._threads = _library(), cores.own()
     self._handle = self._lib.gdp_move_features_create(ctypes.byref(layout))
     _check(not self._handle)
@@ -105,8 +106,8 @@ class MoveFeaturizer:
     i32, f64 = native.i32, native.f64
     schedule = native.struct(  # `GdpMoveSchedule` of move_incumbent.h.
         devices=i32(devices), start_s=f64(step.start_s), end_s=f64(step.end_s),
-        step_s=step_s, num_transfers=len(step.transfer_ops),
-        transfer_tensors=i32(step.transfer_tensors),
+        dispatched_s=f64(step.dispatched_s), step_s=step_s, num_transfers=len(
+            step.transfer_ops), transfer_tensors=i32(step.transfer_tensors),
         transfer_ops=i32(step.transfer_ops),
         transfer_targets=i32(step.transfer_targets),
         transfer_arrival_s=f64(arrival_s), peak_bytes=f64(step.peak_bytes))
@@ -141,8 +142,15 @@ class MoveFeaturizer:
     np.maximum.at(arrival_s, step.work_transfers, step.work_end_s)
     return arrival_s
 
-  def _layout(self, busy_seconds: np.ndarray) -> ctypes.Structure:
-    """`GdpMoveGraph` of move_graph.h, from seconds float64 [N, D]."""
+  def _by_link(self, name: str) -> np.ndarray:
+    """float64 [D, D], a number of the device whose stream serves each link."""
+    devices = self._cluster.devices
+    asynchronous = np.array([d.asynchronous for d in devices])
+    own = np.array([getattr(d, name) for d in devices], float)
+    return np.where(asynchronous[:, None], own[:, None], own[None])
+
+  def _layout(self, own_s: np.ndarray, host_s: np.ndarray) -> ctypes.Structure:
+    """`GdpMoveGraph` of move_graph.h, from the two parts of `busy.parts`."""
     graph, cluster = self._graph, self._cluster
     alive = graph.executions > 0
     own = graph.output_bytes * (alive & ~simulator_lib.aliases(graph))
@@ -159,10 +167,16 @@ class MoveFeaturizer:
         edge_tensors=i32(graph.edge_tensors),
         tensor_bytes=f64(graph.tensor_bytes * alive[graph.tensor_ops]),
         groups=i32(graph.groups), order=i32(graph.topological_order),
-        seconds=f64(busy_seconds), memory_bytes=f64(graph.param_bytes + own),
+        seconds=f64(np.maximum(own_s, host_s)),
+        memory_bytes=f64(graph.param_bytes + own), own_s=f64(own_s),
+        host_s=f64(host_s), asynchronous=native.u8([
+            d.asynchronous for d in cluster.devices
+        ]), issue_s=f64(self._by_link('copy_dispatch_s')),
+        wire_s=f64(latency_s), callback_s=f64(
+            self._by_link('callback_s')), poll_s=f64(self._by_link('poll_s')),
         latency_s=f64(latency_s + self._hop_s), bytes_per_s=f64(bytes_per_s),
-        pools=i32(cluster.memory_pools), pool_bytes=f64(cluster.pool_bytes),
-        units=i32(units), serial=native.u8(slots == 1))
+        pools=i32(cluster.memory_pools), pool_bytes=f64(
+            cluster.pool_bytes), units=i32(units), serial=native.u8(slots == 1))
 
 
 def _check(failed: bool) -> None:

@@ -93,7 +93,7 @@ inline float Share(double part, double whole) {
 class Candidates {
  public:
   Candidates(const MoveGraph& graph, const Incumbent& incumbent,
-             const Ties& ties, const StartOrder& order)
+             const Ties& ties, const DispatchOrder& order)
       : g_(graph),
         now_(incumbent),
         traffic_(graph, incumbent, ties),

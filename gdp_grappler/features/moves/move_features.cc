@@ -29,7 +29,7 @@ struct GdpMoveFeatures {
   gdp::MoveGraph graph;
   gdp::Incumbent incumbent;
   gdp::Ties ties;
-  gdp::StartOrder order;
+  gdp::DispatchOrder order;
   double retimed_s = 0;  // Retimed step of the observed placement.
   std::deque<gdp::Candidates> candidates;  // One for each thread.
 

@@ -21,8 +21,15 @@ struct GdpMoveGraph {
   const double* tensor_bytes;   // [T]
   const int32_t* groups;        // [N]
   const int32_t* order;         // [N], producers before consumers
-  const double* seconds;        // [N, D]
+  const double* seconds;        // [N, D], of the device or of its host
   const double* memory_bytes;   // [N]
+  const double* own_s;          // [N, D], of the device alone
+  const double* host_s;         // [N, D], of the dispatch
+  const uint8_t* asynchronous;  // [D]
+  const double* issue_s;        // [D, D], of the issue of a copy
+  const double* wire_s;         // [D, D], until the first byte arrives
+  const double* callback_s;     // [D, D], of a notification at the first look
+  const double* poll_s;         // [D, D], more, if there is a second look
   const double* latency_s;      // [D, D], until the receiver is notified
   const double* bytes_per_s;    // [D, D]
   const int32_t* pools;         // [D]
@@ -48,17 +55,19 @@ struct MoveGraph {
   int32_t num_ops, num_groups, num_devices, num_pools, num_units;
   std::vector<int32_t> group, position;  // [N]
   std::vector<double> group_seconds;     // [G, D]
-  std::vector<float> op_seconds;         // [N, D]
   std::vector<double> group_bytes;       // [G]
   double total_bytes = 0;
-  std::vector<double> latency_s, bytes_per_s;  // [D, D]
-  std::vector<int32_t> pool, unit;             // [D]
-  std::vector<double> pool_bytes;              // [P]
-  std::vector<uint8_t> serial;                 // [U]
-  std::vector<Net> nets;                       // [H + 1]
-  std::vector<int32_t> pins;                   // Consuming ops of all nets.
-  Rows nets_of_op;                             // Nets that an op produces.
-  Rows nets_of_group;  // Nets between a group and others.
+  std::vector<float> own_s, host_s;                         // [N, D]
+  std::vector<uint8_t> asynchronous;                        // [D]
+  std::vector<double> issue_s, wire_s, callback_s, poll_s;  // [D, D]
+  std::vector<double> latency_s, bytes_per_s;               // [D, D]
+  std::vector<int32_t> pool, unit;                          // [D]
+  std::vector<double> pool_bytes;                           // [P]
+  std::vector<uint8_t> serial;                              // [U]
+  std::vector<Net> nets;                                    // [H + 1]
+  std::vector<int32_t> pins;  // Consuming ops of all nets.
+  Rows nets_of_op;            // Nets that an op produces.
+  Rows nets_of_group;         // Nets between a group and others.
   std::vector<int32_t> net_of_tensor, net_of_control;  // [T], [N]
 
   explicit MoveGraph(const GdpMoveGraph& g)
@@ -70,8 +79,14 @@ struct MoveGraph {
         group(g.groups, g.groups + g.num_ops),
         position(g.num_ops),
         group_seconds(int64_t{g.num_groups} * g.num_devices),
-        op_seconds(g.seconds, g.seconds + int64_t{g.num_ops} * g.num_devices),
         group_bytes(g.num_groups),
+        own_s(g.own_s, g.own_s + int64_t{g.num_ops} * g.num_devices),
+        host_s(g.host_s, g.host_s + int64_t{g.num_ops} * g.num_devices),
+        asynchronous(g.asynchronous, g.asynchronous + g.num_devices),
+        issue_s(g.issue_s, g.issue_s + g.num_devices * g.num_devices),
+        wire_s(g.wire_s, g.wire_s + g.num_devices * g.num_devices),
+        callback_s(g.callback_s, g.callback_s + g.num_devices * g.num_devices),
+        poll_s(g.poll_s, g.poll_s + g.num_devices * g.num_devices),
         latency_s(g.latency_s, g.latency_s + g.num_devices * g.num_devices),
         bytes_per_s(g.bytes_per_s,
                     g.bytes_per_s + g.num_devices * g.num_devices),

@@ -14,10 +14,11 @@ extern "C" {
 
 // Arrays of a simulated step with M transfers.
 struct GdpMoveSchedule {
-  const int32_t* devices;  // [G]
-  const double* start_s;   // [N]
-  const double* end_s;     // [N]
-  double step_s;           // Positive.
+  const int32_t* devices;      // [G]
+  const double* start_s;       // [N]
+  const double* end_s;         // [N]
+  const double* dispatched_s;  // [N]
+  double step_s;               // Positive.
   int32_t num_transfers;
   const int32_t* transfer_tensors;   // [M], -1 for control edges
   const int32_t* transfer_ops;       // [M]
@@ -58,7 +59,7 @@ struct Incumbent {
   std::vector<int32_t> devices;                           // [G]
   std::vector<double> start_s, end_s, latest_s, ready_s;  // [N]
   std::vector<double> critical;                           // [N], 0 to 1.
-  std::vector<int32_t> order;      // [N], ops by start, producers first.
+  std::vector<int32_t> order;      // [N], ops by dispatch, producers first.
   std::vector<double> arrival_s;   // Arrivals of nets at pins.
   std::vector<GroupTimes> groups;  // [G]
   std::vector<GroupBins> bins;     // [G]
@@ -101,6 +102,7 @@ struct Incumbent {
     end_s.assign(s.end_s, s.end_s + graph.num_ops);
     peak_bytes.assign(s.peak_bytes, s.peak_bytes + graph.num_pools);
     KeepTransfers(s);
+    SetOrder(s.dispatched_s);
     FindSlack();
     SumUpGroups();
     SumUpDevices();
@@ -145,13 +147,31 @@ struct Incumbent {
     }
   }
 
-  // Finds the latest start of each op, and the time when its inputs are there.
-  void FindSlack() {
+  // Sorts ops by the ends of their dispatches. An op that launches no kernel is
+  // dispatched while earlier kernels of its device wait. What it hands on is
+  // there only when they have ended, so it counts as an op of that time.
+  void SetOrder(const double* dispatched_s) {
     order.resize(graph.num_ops);
     for (int32_t i = 0; i < graph.num_ops; ++i) order[graph.position[i]] = i;
-    std::stable_sort(order.begin(), order.end(), [this](int32_t a, int32_t b) {
-      return start_s[a] < start_s[b];
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [dispatched_s](int32_t a, int32_t b) {
+                       return dispatched_s[a] < dispatched_s[b];
+                     });
+    std::vector<double> filled_s(graph.num_devices, 0);
+    for (const int32_t op : order) {
+      const int32_t device = DeviceOf(op);
+      if (!graph.asynchronous[device]) continue;
+      double& filled = filled_s[device];
+      if (end_s[op] > start_s[op]) {
+        filled = std::max(filled, end_s[op]);
+      } else {
+        start_s[op] = end_s[op] = std::max(end_s[op], filled);
+      }
+    }
+  }
+
+  // Finds the latest start of each op, and the time when its inputs are there.
+  void FindSlack() {
     latest_s.assign(graph.num_ops, 0);
     ready_s.assign(graph.num_ops, 0);
     arrival_s.resize(graph.pins.size());

@@ -51,6 +51,9 @@ _OUTSIDE = op_kinds.ARGUMENTS | op_kinds.VARIABLES | {'Const'}
 _MAX_ELEMENTS = 1024  # Of a constant that is read.
 _MAX_DEPTH = 50  # Number of ops between a value and its source.
 
+_Inputs = dict[int, list[values_lib.Tensor]]
+_ShapeOf = Callable[[values_lib.Tensor], Sequence[int] | None]
+
 
 @dataclasses.dataclass(frozen=True)
 class CallCost:
@@ -109,12 +112,9 @@ class Calls:
     self._known: dict[tuple[object, ...], CallCost | None] = {}
     self._refuse_recursion()
 
-  def find(
-      self, nodes: Sequence[node_def_pb2.NodeDef], types: Sequence[str],
-      edges: Sequence[tuple[int, int,
-                            int]], shape_of: Callable[[tuple[int, int]],
-                                                      Sequence[int] | None]
-  ) -> dict[int, CallCost]:
+  def find(self, nodes: Sequence[node_def_pb2.NodeDef], types: Sequence[str],
+           edges: Sequence[tuple[int, int, int]],
+           shape_of: _ShapeOf) -> dict[int, CallCost]:
     """Returns the costs of the calls among N nodes, by node.
 
     Calls of functions that cannot be read are left out.
@@ -129,7 +129,7 @@ class Calls:
     ops = [i for i, kind in enumerate(types) if kind in called]
     if not ops:
       return {}
-    inputs: dict[int, list[tuple[int, int]]] = collections.defaultdict(list)
+    inputs: _Inputs = collections.defaultdict(list)
     for source, output, target in edges:
       if output >= 0:
         inputs[target].append((source, output))
@@ -284,11 +284,8 @@ def rounds(nodes: Sequence[node_def_pb2.NodeDef],
 
 
 def _argument(
-    nodes: Sequence[node_def_pb2.NodeDef], inputs: Mapping[int,
-                                                           list[tuple[int,
-                                                                      int]]],
-    tensor: values_lib.Tensor, shape_of: Callable[[tuple[int, int]],
-                                                  Sequence[int] | None],
+    nodes: Sequence[node_def_pb2.NodeDef], inputs: _Inputs,
+    tensor: values_lib.Tensor, shape_of: _ShapeOf,
     number: Callable[[int, int], float | None]) -> node_def_pb2.NodeDef:
   """Returns a node without name for an argument of a call."""
   result = node_def_pb2.NodeDef(op='_Arg')
@@ -316,8 +313,7 @@ def _argument(
   return result
 
 
-def _describe_handle(nodes: Sequence[node_def_pb2.NodeDef],
-                     inputs: Mapping[int, list[values_lib.Tensor]],
+def _describe_handle(nodes: Sequence[node_def_pb2.NodeDef], inputs: _Inputs,
                      tensor: values_lib.Tensor,
                      argument: node_def_pb2.NodeDef) -> None:
   """Writes what is behind a handle of a variable or a list, if it is known."""
@@ -337,10 +333,9 @@ def _describe_handle(nodes: Sequence[node_def_pb2.NodeDef],
     argument.attr['_handle_shapes'].list.shape.add().CopyFrom(known[1])
 
 
-def _made(nodes: Sequence[node_def_pb2.NodeDef],
-          inputs: Mapping[int, list[tuple[int,
-                                          int]]], tensor: values_lib.Tensor,
-          kinds: Collection[str] = _SAME_VALUE) -> tuple[int, int]:
+def _made(nodes: Sequence[node_def_pb2.NodeDef], inputs: _Inputs,
+          tensor: values_lib.Tensor,
+          kinds: Collection[str] = _SAME_VALUE) -> values_lib.Tensor:
   """Returns the tensor whose value or handle reaches `tensor` unchanged.
 
   Ops of the given kinds pass values and handles on.
@@ -364,8 +359,9 @@ def _owners(graph: op_graph.OpGraph) -> np.ndarray:
   """Returns, for each tensor, the tensor that owns its buffer, int [T]."""
   owners = np.arange(len(graph.tensor_ops))
   first: dict[int, int] = {}
-  edges, tensors = merges.live_first(graph)
-  for (_, target), tensor in zip(edges.tolist(), tensors.tolist()):
+  order = merges.live_first(graph)
+  for target, tensor in zip(graph.edges[order, 1].tolist(),
+                            graph.edge_tensors[order].tolist()):
     if tensor >= 0:
       first.setdefault(target, tensor)
   outputs = collections.defaultdict(list)

@@ -220,9 +220,7 @@ class _Analysis:
     return (first,
             bool(branch)) if first == second and branch != other else None
 
-  def _union(
-      self, sets: Sequence[frozenset[tuple[tuple[int, int],
-                                           int]]]) -> frozenset[_Tag]:
+  def _union(self, sets: Sequence[frozenset[_Tag]]) -> frozenset[_Tag]:
     sets = tuple(dict.fromkeys(s for s in sets if s))
     if len(sets) < 2:
       return sets[0] if sets else _NO_TAGS
@@ -281,8 +279,8 @@ class _Analysis:
       result[op] = factors[key]
     return result
 
-  def _factor(self, number: int, tags: frozenset[tuple[tuple[int, int], int]],
-              taken: Mapping[tuple[int, int], int]) -> float:
+  def _factor(self, number: int, tags: frozenset[_Tag],
+              taken: Mapping[values_lib.Tensor, int]) -> float:
     """Returns the runs of an op with these tags per entry into its frame."""
     cond = self._loop_conds.get(number)
     result = self._frames[number].trips + 1 if number else 1.

@@ -8,19 +8,16 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 
 
-def live_first(graph: op_graph.OpGraph) -> tuple[np.ndarray, np.ndarray]:
-  """Returns edges int32 [E, 2] and their tensors int32 [E], live inputs first.
+def live_first(graph: op_graph.OpGraph) -> np.ndarray:
+  """Returns an order of the edges with live inputs first, int64 [E].
 
   An op that aliases hands on the buffer of its first data input. So the inputs
   of a Merge from a branch that runs come before those from other branches. A
   Switch runs, but one of its outputs is dead. So a Switch comes between them.
   """
-  edges, tensors = graph.edges, graph.edge_tensors
+  edges = graph.edges
   merged = graph.where_type(op_kinds.MERGES.__contains__)[edges[:, 1]]
   switches = graph.where_type(op_kinds.SWITCHES.__contains__)
   ranks = np.where(graph.executions > 0, switches, 2)[edges[:, 0]]
-  ranks[~merged | (tensors < 0)] = 0
-  if not ranks.any():
-    return edges, tensors
-  order = np.argsort(ranks, kind='stable')
-  return edges[order], tensors[order]
+  ranks[~merged | (graph.edge_tensors < 0)] = 0
+  return np.argsort(ranks, kind='stable')

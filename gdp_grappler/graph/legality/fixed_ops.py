@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 import numpy as np
+from tensorflow.core.framework import node_def_pb2
 
 from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import node_table
@@ -65,9 +66,10 @@ def pins(
     result[op] = table.nodes[op].device
   for op in _called_by_name(source, table.names):
     types = signatures[op]
-    if not stays[op] and not result[op] and types.outputs and not any(
+    if not stays[op] and not by_user[op] and types.outputs and not any(
         map(node_types.is_handle, (*types.inputs, *types.outputs))):
-      result[op] = table.nodes[op].device
+      ran = live or bool(source.devices)
+      result[op] = _pin_of_called(table.nodes[op], result[op], ran)
   _drop_impossible(table, groups, allowed_types, result, by_user)
   _pin_like_placer(table, groups, allowed_types, result, by_user, live, follows)
   if live:
@@ -149,6 +151,23 @@ def _called_by_name(source: source_graph.SourceGraph,
       name_parts.node_of(name) for name in (*source.feeds, *source.fetches)
   }
   return [op for op, name in enumerate(names) if name in callers]
+
+
+def _pin_of_called(node: node_def_pb2.NodeDef, pin: str, ran: bool) -> str:
+  """Returns the pin of an op that the caller feeds or fetches.
+
+  A graph that has not run has the devices of an earlier placement, or requests.
+  Neither concerns a value of the caller, which comes from the host.
+
+  Args:
+    node: The op.
+    pin: Its pin by other rules; '' for none.
+    ran: Whether the graph has the devices of a process that runs it.
+  """
+  if ran:
+    return pin or node.device
+  return (pins_lib.host_of(node.device)
+          if node.op in op_kinds.PLACEHOLDERS else pin)
 
 
 def _divide_split_groups(table: node_table.NodeTable, groups: np.ndarray,

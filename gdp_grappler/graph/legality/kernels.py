@@ -35,13 +35,25 @@ def works_on_host(node: node_def_pb2.NodeDef) -> bool:
 
   Such a node runs the kernel of a CPU. Many ops of int32 are such nodes.
   """
+  definition, found = op_def(node.op), host_arguments(node)
+  return definition is not None and found is not None and all(
+      arg.name in found
+      for arg in (*definition.input_arg, *definition.output_arg))
+
+
+def host_arguments(node: node_def_pb2.NodeDef) -> frozenset[str] | None:
+  """Arguments of an op that a node on a GPU has in the host's memory.
+
+  The result holds names of inputs and outputs in the OpDef. It is None if the
+  node cannot be on a GPU.
+  """
   found = [kernel for kernel in _kernels(node) if kernel.device_type != 'CPU']
-  definition = op_def(node.op)
   # A kernel for all devices is used only if there is none for GPUs.
   found = [k for k in found if k.device_type != _DEFAULT] or found
-  return bool(found) and definition is not None and all(
-      arg.name in kernel.host_memory_arg for kernel in found
-      for arg in (*definition.input_arg, *definition.output_arg))
+  if not found:
+    return None
+  return frozenset.intersection(
+      *(frozenset(kernel.host_memory_arg) for kernel in found))
 
 
 def types_for_variable(dtype: int) -> tuple[bool, ...]:

@@ -72,10 +72,9 @@ def device_pin(node: node_def_pb2.NodeDef,
   if LEAVE_ALONE_ATTRIBUTE in node.attr or stays(node, signature):
     if by_default(node, signature):
       return '', False
-    task = task_of(node.device)
-    if task and task == node.device:
-      return f'{task}/device:{_HOST}', False
-    return node.device or _HOST, False
+    if node.device and task_of(node.device) != node.device:
+      return node.device, False
+    return host_of(node.device), False
   if ASKED_ATTRIBUTE in node.attr:
     return node.attr[ASKED_ATTRIBUTE].s.decode(errors='replace'), True
   return '', False
@@ -106,6 +105,16 @@ def task_of(device: str) -> str:
   task, _, last = device.rpartition('/')
   is_device = last.lower().startswith(('device:', 'cpu:', 'gpu:'))
   return task if is_device else device
+
+
+def host_of(device: str) -> str:
+  """Returns the name of the CPU in the task of a device.
+
+  Args:
+    device: See `task_of`.
+  """
+  task = task_of(device)
+  return f'{task}/device:{_HOST}' if task else _HOST
 
 
 def has_wish(node: node_def_pb2.NodeDef) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Callable, Iterable, Mapping, Sequence
 
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
@@ -14,6 +14,7 @@ from gdp_grappler import errors
 from gdp_grappler.graph import name_parts
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph import start_order
 from gdp_grappler.graph.sources import inlining
 
 # Mark of nodes that the step does not need, in a GraphDef that we wrote. A
@@ -23,6 +24,8 @@ UNNEEDED_ATTRIBUTE = '_gdp_unneeded'
 _NO_READ = op_kinds.SETTING | op_kinds.VARIABLES
 # Ops that only read a variable. Exports keep such ops for possible readers.
 _READS = op_kinds.VARIABLES | {'ReadVariableOp', 'Identity'}
+# Ops that are no step by themselves.
+_NO_STEP = op_kinds.VARIABLES | {'Const'}
 
 
 def feeds(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
@@ -76,9 +79,7 @@ def fetches(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
   candidates = _unread([
       n for n in graph_def.node if UNNEEDED_ATTRIBUTE not in n.attr
   ]) or sinks(graph_def)
-  needs = _Needs(graph_def)
-  steps = [name for name in candidates if needs.is_step(name)]
-  return tuple(steps or candidates)
+  return _steps(graph_def, candidates) or candidates
 
 
 def sinks(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
@@ -118,6 +119,8 @@ def simplify(
     graph_def = inlining.inline(graph_def, source.fetches, path, passes)
     if prune:
       graph_def = needed(graph_def, source.fetches)
+  # A function may have imported a placed graph.
+  graph_def = start_order.dropped(graph_def)
   present = {node.name for node in graph_def.node}
   return dataclasses.replace(
       source, graph_def=graph_def,
@@ -127,60 +130,45 @@ def simplify(
 def needed(graph_def: graph_pb2.GraphDef,
            targets: tuple[str, ...]) -> graph_pb2.GraphDef:
   """Returns a copy with the nodes that `targets` depend on, in order."""
-  nodes = {node.name: node for node in graph_def.node}
-  cone = _dependencies(targets, nodes)
+  sources = {
+      node.name: list(map(name_parts.node_of, node.input))
+      for node in graph_def.node
+  }
+  cone = _reached(targets, sources)
   result = graph_pb2.GraphDef(versions=graph_def.versions,
                               library=graph_def.library)
   result.node.extend(n for n in graph_def.node if n.name in cone)
   return result
 
 
-def _dependencies(targets: tuple[str, ...], nodes: Mapping[str,
-                                                           Any]) -> set[str]:
-  """Returns the names of all nodes that `targets` depend on, with `targets`."""
-  seen, waiting = set(targets), list(targets)
-  while waiting:
-    for tensor in nodes[waiting.pop()].input:
-      name = name_parts.node_of(tensor)
-      if name not in seen:
-        seen.add(name)
-        waiting.append(name)
-  return seen
+def _steps(graph_def: graph_pb2.GraphDef,
+           candidates: Sequence[str]) -> tuple[str, ...]:
+  """Returns those of some ops without readers that do the graph's work."""
+  nodes = {node.name: node for node in graph_def.node}
+  consumers: dict[str, list[str]] = {name: [] for name in nodes}
+  for node in graph_def.node:
+    for tensor in node.input:
+      consumers[name_parts.node_of(tensor)].append(node.name)
 
+  def behind(wanted: Callable[[node_def_pb2.NodeDef], bool]) -> set[str]:
+    return _reached((n.name for n in graph_def.node if wanted(n)), consumers)
 
-class _Needs:
-  """Kinds of ops that each op depends on; all are found in a few traversals."""
-
-  def __init__(self, graph_def: graph_pb2.GraphDef) -> None:
-    nodes = {node.name: node for node in graph_def.node}
-    consumers: dict[str, list[str]] = {name: [] for name in nodes}
-    for node in graph_def.node:
-      for tensor in node.input:
-        consumers[name_parts.node_of(tensor)].append(node.name)
-    self._nodes = nodes
-    self._checkpoints = _reached(
-        (n.name for n in graph_def.node if n.op in op_kinds.CHECKPOINTING),
-        consumers)
-    self._works = _reached(
-        (n.name for n in graph_def.node if n.op not in _READS), consumers)
-    self._is_input = _reached(
-        (n.name for n in graph_def.node if _is_input(n, nodes)), consumers)
-
-  def is_step(self, sink: str) -> bool:
-    """Whether an op without readers does the graph's work."""
-    op = self._nodes[sink].op
-    if op in op_kinds.VARIABLES | {'Const'} or sink in self._checkpoints:
-      return False
-    return sink in (self._is_input if op in op_kinds.SETTING else self._works)
+  checkpoints = behind(lambda node: node.op in op_kinds.CHECKPOINTING)
+  works = behind(lambda node: node.op not in _READS)
+  of_inputs = behind(lambda node: _is_input(node, nodes))
+  return tuple(
+      name for name in candidates
+      if nodes[name].op not in _NO_STEP and name not in checkpoints and name in
+      (of_inputs if nodes[name].op in op_kinds.SETTING else works))
 
 
 def _reached(names: Iterable[str],
-             consumers: Mapping[str, Sequence[str]]) -> set[str]:
-  """Returns the given nodes and all nodes that depend on them."""
+             neighbours: Mapping[str, Sequence[str]]) -> set[str]:
+  """Returns the given nodes and all nodes to which their neighbours lead."""
   seen = set(names)
   waiting = list(seen)
   while waiting:
-    for name in consumers[waiting.pop()]:
+    for name in neighbours[waiting.pop()]:
       if name not in seen:
         seen.add(name)
         waiting.append(name)

@@ -91,29 +91,26 @@ def read(
         f'shapes. Leave out {spelling.argument("signature")} and '
         f'{spelling.argument("shape")}.')
   label = name or _label(origin)
-  if content is None:
-    kind = ('application'
+  if content is None or content.kind == 'keras':
+    kind = ('keras' if content else 'application'
             if path.startswith(origin_lib.APPLICATIONS) else 'function')
     return tracing.trace(kind, path, label, batch_size, tell, architecture,
-                         tables)
-  if content.kind == 'keras':
-    return tracing.trace('keras', path, label, batch_size, tell, architecture,
                          tables)
   if content.kind == 'saved_model':
     return asked.of_file(
         saved_models.read(content.message, path, label, batch_size, signature,
                           tell, shapes))
   result = (_captured(content.message, path, name) if content.kind == 'captured'
-            else _pruned(content.message, path, label))
+            else _simplified(content.message, path, label, prune=True))
   input_shapes.tell_assumed(result, path, batch_size, tell)
   return result
 
 
-def _pruned(message: meta_graph_pb2.MetaGraphDef, path: str,
-            label: str) -> source_graph.SourceGraph:
-  """Returns a graph as TensorFlow prunes it before it runs."""
+def _simplified(message: meta_graph_pb2.MetaGraphDef, path: str, label: str,
+                prune: bool) -> source_graph.SourceGraph:
+  """Returns a graph, if `prune` as TensorFlow prunes it before it runs."""
   return asked.of_file(
-      pruning.simplify(of_meta_graph(message, path, label), path, prune=True))
+      pruning.simplify(of_meta_graph(message, path, label), path, prune))
 
 
 def _content(origin: origin_lib.Origin,
@@ -151,10 +148,7 @@ def unpruned(origin: origin_lib.Origin) -> source_graph.SourceGraph | None:
   content = graph_files.read(origin)
   if content.kind != 'meta_graph':
     return None
-  return asked.of_file(
-      pruning.simplify(
-          of_meta_graph(content.message, origin.text, _label(origin)),
-          origin.text, prune=False))
+  return _simplified(content.message, origin.text, _label(origin), prune=False)
 
 
 def _captured(message: meta_graph_pb2.MetaGraphDef, path: str,
@@ -180,9 +174,9 @@ def of_meta_graph(message: meta_graph_pb2.MetaGraphDef, path: str,
   Raises:
     InvalidGraphError: the graph is not complete.
   """
-  graph_def = message.graph_def
-  graph_files.check_nodes(graph_def, path)
-  start_order.drop(graph_def)
+  graph_files.check_nodes(message.graph_def, path)
+  # Before fetches are found, as the last reader of such a node may be gone.
+  graph_def = start_order.dropped(message.graph_def)
   result = source_graph.SourceGraph(
       label, graph_def, pruning.feeds(graph_def),
       pruning.declared_fetches(message) or pruning.fetches(graph_def))

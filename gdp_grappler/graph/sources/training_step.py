@@ -38,9 +38,8 @@ def known_shape(shape: Any, batch_size: int) -> list[int]:
   Raises:
     InvalidGraphError: the number of dimensions is unknown, or one is too large.
   """
-  dims = list(
-      tf.TensorShape(shape)) if tf.TensorShape(shape).rank is not None else None
-  if dims is None:
+  dims = tf.TensorShape(shape)
+  if dims.rank is None:
     raise errors.InvalidGraphError(
         'An input has a shape without a known number of dimensions. Give it '
         f'one, or capture the graph with {environment.CAPTURE_DIR}.')

@@ -95,7 +95,7 @@ class _Reader:
   def __init__(self, graph: op_graph.OpGraph) -> None:
     self._graph = graph
     # Grappler merges equal constants, so the name of a constant means nothing.
-    constant = _constants(graph)
+    constant = graph.constants
     found = scopes_lib.read(graph)
     self._scopes = found.take(~constant[found.ops])
     backward = found.backward & ~constant
@@ -131,7 +131,7 @@ class _Reader:
     """Returns the layer parts of the variables of ops, int [N]."""
     layer, segment, variable = (values[:, NAMES.index(name)]
                                 for name in ('layer', 'segment', 'variable'))
-    held = self._uses.reads | _constants(self._graph)
+    held = self._uses.reads | self._graph.constants
     found = recurrent_parts.layer_parts(self._graph, self._forward, held, layer,
                                         segment, self._uses.variables)
     return np.append(found, -1)[variable]
@@ -287,11 +287,6 @@ def _by_longest_path(graph: op_graph.OpGraph,
                              np.ones(len(edges)), np.zeros(graph.num_ops))
   in_order = graph.topological_order[forward[graph.topological_order]]
   return in_order[np.argsort(-ahead[in_order], kind='stable')]
-
-
-def _constants(graph: op_graph.OpGraph) -> np.ndarray:
-  """Marks constants, bool [N]."""
-  return graph.where_type('Const'.__eq__)
 
 
 def _members(scopes: scopes_lib.Scopes, entries: np.ndarray) -> np.ndarray:

@@ -145,23 +145,22 @@ class _Layers:
     return (self._back(edges, none, changes), self._on(edges, none, changes))
 
   def _on(self, edges: np.ndarray, values: np.ndarray,
-          each: np.ndarray | None = None) -> np.ndarray:
+          each: np.ndarray | float = 0.) -> np.ndarray:
     """Returns the highest value on paths from an op, float64 [N].
 
     Args:
       edges: int [E, 2], producer and consumer.
       values: float64 [N], value of each op, which is a lower limit.
-      each: float64 [E], increase of values along each edge.
+      each: float64 [E] or one number, increase of values along each edge.
     """
-    each = np.zeros(len(edges)) if each is None else each
-    return native_graph.ranks(edges, self._order, each, values)
+    return native_graph.ranks(edges, self._order,
+                              np.broadcast_to(each, len(edges)), values)
 
   def _back(self, edges: np.ndarray, values: np.ndarray,
-            each: np.ndarray | None = None) -> np.ndarray:
+            each: np.ndarray | float = 0.) -> np.ndarray:
     """Returns the highest value on paths to an op; see `_on`."""
-    each = np.zeros(len(edges)) if each is None else each
-    return native_graph.ranks(edges[:, ::-1], self._order[::-1].copy(), each,
-                              values)
+    return native_graph.ranks(edges[:, ::-1], self._order[::-1].copy(),
+                              np.broadcast_to(each, len(edges)), values)
 
   def _numbered(self, sets: np.ndarray) -> np.ndarray:
     """Numbers the sets of each layer from 0 by their first ops, int [N]."""

@@ -57,8 +57,8 @@ def in_parts(source: source_graph.SourceGraph, tables: Mapping[str,
   rewriter = _written(view, wanted, first.computed)
   graph_def = rewriter.finish(source)
   feeds = [
-      part for feed in source.feeds
-      for part in rewriter.handles.get(feed, _Whole(feed)).names
+      part for feed in source.feeds for part in (
+          rewriter.handles[feed].names if feed in rewriter.handles else (feed,))
   ]
   return dataclasses.replace(source, graph_def=graph_def, feeds=tuple(feeds))
 
@@ -69,15 +69,6 @@ def _written(view: view_lib.View, wanted: dict[str, parts.Split],
   for node in view.in_order():
     result.take(node)
   return result
-
-
-@dataclasses.dataclass(frozen=True)
-class _Whole:
-  name: str
-
-  @property
-  def names(self) -> tuple[str, ...]:
-    return (self.name,)
 
 
 class _Rewriter:

@@ -69,7 +69,6 @@ def _argument(name: str, tensor: str, split: parts.Split,
               owners: lookups.Owners | None, handles: Mapping[str, parts.Split],
               values: values_lib.Values) -> tuple[str, ...]:
   """Returns an argument of each part's update [K]; () if it cannot be split."""
-  same = (tensor,) * len(split.sizes)
   if tensor in handles:
     other = handles[tensor]
     return other.names if other.sizes == split.sizes else ()
@@ -83,4 +82,4 @@ def _argument(name: str, tensor: str, split: parts.Split,
     return owners.shared_out(values.whole(tensor), split.dtype, name)
   if shape == split.shape:
     return values.parts_of(tensor, split)
-  return same if shape is not None and not shape else ()
+  return (tensor,) * len(split.sizes) if shape == () else ()

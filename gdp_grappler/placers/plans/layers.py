@@ -55,13 +55,17 @@ class Layer:
 @op_graph.once_per_graph
 def of(graph: op_graph.OpGraph) -> Layer:
   """Returns the whole graph as one layer, computed once per graph."""
-  return _Reader(graph).read()
+  return _reader(graph).read()
+
+
+def names(graph: op_graph.OpGraph) -> Mapping[_Path, str]:
+  """Returns the names of layers whose scopes have other names, by path."""
+  return _reader(graph).names
 
 
 @op_graph.once_per_graph
-def names(graph: op_graph.OpGraph) -> Mapping[_Path, str]:
-  """Returns the names of layers whose scopes have other names, by path."""
-  return _Reader(graph).names
+def _reader(graph: op_graph.OpGraph) -> _Reader:
+  return _Reader(graph)
 
 
 def after_forward(graph: op_graph.OpGraph) -> np.ndarray:

@@ -27,6 +27,7 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import layer_devices
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan as plan_lib
@@ -238,7 +239,7 @@ def _of_layers(layers: Sequence[tuple[str, str]],
 def _owners(patterns: Sequence[str], index: np.ndarray,
             graph: op_graph.OpGraph) -> tuple[tuple[str, int], ...]:
   """[N], the pattern that holds for an op's variable, and its device."""
-  of_variables = layer_map.match(patterns, graph.variables)
+  of_variables = layer_devices.match(patterns, graph.variables)
   found = np.where(of_variables.only_default, -1, of_variables.patterns)
   return tuple(
       (patterns[i] if i >= 0 else '', int(index[i])) for i in found.tolist())

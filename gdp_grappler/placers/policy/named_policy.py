@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 
 from gdp_grappler import environment
@@ -33,7 +34,8 @@ def read(policy: str | None) -> move_network.MoveNetwork | None:
   try:
     if move_folder.is_here(folder):
       return move_folder.load(folder)
-    learned.metadata(pathlib.Path(folder).resolve())
+    # `Path.resolve` would raise other errors, for example for links in a loop.
+    learned.metadata(pathlib.Path(os.path.abspath(folder)))
     return None
   except errors.PolicyMismatchError as error:
     if policy:

@@ -309,6 +309,9 @@ class SearchConfig:
     fewest: Least number of placements that such a search prices.
     most: Largest number of placements that such a search prices.
     measured: Placements that such a search prices if a price is a real step.
+    per_placement: Prices per legal placement of a graph. A search ends when it
+      has made so many, but at least `fewest`: it then has tried almost all
+      placements of a tiny graph. Larger graphs have far more placements.
   """
 
   annealing: AnnealingConfig = AnnealingConfig()
@@ -326,6 +329,7 @@ class SearchConfig:
   fewest: int = 500
   most: int = 20_000
   measured: int = 300
+  per_placement: int = 50
 
 
 DEFAULT = SearchConfig()

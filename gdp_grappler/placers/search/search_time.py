@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 import sys
 
+import numpy as np
+
 from gdp_grappler import deadlines
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
+
+# Doublings of the number of placements above which no search prices them all.
+_MOST_DOUBLINGS = 40
 
 
 def worth_s(problem: placer_lib.Problem, prices: evaluator_lib.Prices,
@@ -78,9 +83,10 @@ def limit(problem: placer_lib.Problem, search_s: float,
 def evaluations_for(problem: placer_lib.Problem) -> int:
   """Placements that a search prices by default.
 
-  If the clock ends the search, there is no limit. If the clock stands still
-  (`Problem.by_count`), the number stands for the time budget. Without a budget
-  the number is smaller for a large graph, and small if a price is a real step.
+  If the clock ends the search, the number is only limited by that of the legal
+  placements. If the clock stands still (`Problem.by_count`), the number stands
+  for the time budget. Without a budget the number is smaller for a large graph,
+  and small if a price is a real step.
 
   Args:
     problem: The problem to place.
@@ -88,12 +94,22 @@ def evaluations_for(problem: placer_lib.Problem) -> int:
   config = search_config.DEFAULT
   if problem.time_budget_s is not None and math.isfinite(problem.time_budget_s):
     if problem.by_count:
-      return max(affordable(problem, problem.time_budget_s), 1)
-    return sys.maxsize
+      return min(max(affordable(problem, problem.time_budget_s), 1),
+                 _enough(problem))
+    return _enough(problem)
   if not problem.evaluator.simulated:
     return config.measured
   priced = config.priced_ops // max(problem.graph.num_ops, 1)
-  return min(max(priced, config.fewest), config.most)
+  return min(max(priced, config.fewest), config.most, _enough(problem))
+
+
+def _enough(problem: placer_lib.Problem) -> int:
+  """Prices after which almost all placements of a tiny graph were tried."""
+  config = search_config.DEFAULT
+  doublings = np.log2(np.maximum(problem.allowed.sum(axis=1), 1)).sum()
+  if not problem.evaluator.simulated or doublings >= _MOST_DOUBLINGS:
+    return sys.maxsize
+  return max(config.fewest, round(config.per_placement * 2**doublings))
 
 
 def affordable(problem: placer_lib.Problem, seconds: float) -> int:

@@ -6,7 +6,7 @@ function name the method that the user called.
 
 from __future__ import annotations
 
-import threading
+import contextvars
 from typing import Any
 
 from gdp_grappler import method_wrapping
@@ -17,12 +17,8 @@ _METHODS = {
     'predict': 'predict_on_batch'
 }
 
-
-class _Local(threading.local):
-  method = ''
-
-
-_local = _Local()
+# The method that runs now; '' for none.
+_method = contextvars.ContextVar('method', default='')
 
 
 def watch(cls: Any) -> None:
@@ -41,7 +37,7 @@ def named(what: str) -> str:
   Args:
     what: Name of the call if the user called `fit`, `evaluate` or `predict`.
   """
-  method = _local.method
+  method = _method.get()
   if not method:  # `fit` asks in each step.
     return what
   many, space, rest = what.partition(' ')
@@ -51,10 +47,10 @@ def named(what: str) -> str:
 def _wrap(cls: Any, method: str) -> None:
 
   def call(stock: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
-    outer, _local.method = _local.method, method
+    token = _method.set(method)
     try:
       return stock(self, *args, **kwargs)
     finally:
-      _local.method = outer
+      _method.reset(token)
 
   method_wrapping.wrap(cls, method, call)

@@ -8,8 +8,8 @@ own manager.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
-import threading
 from typing import Any, Callable, Iterator
 
 import tensorflow as tf
@@ -18,12 +18,8 @@ from tensorflow.python.eager import context as context_lib
 
 from gdp_grappler import method_wrapping
 
-
-class _Local(threading.local):
-  manager: cancellation.CancellationManager | None = None
-
-
-_local = _Local()
+_manager = contextvars.ContextVar[cancellation.CancellationManager | None](
+    'manager', default=None)
 
 
 @contextlib.contextmanager
@@ -38,12 +34,12 @@ def cancellable() -> Iterator[cancellation.CancellationManager]:
   """
   _install()
   manager = cancellation.CancellationManager()
-  outer, _local.manager = _local.manager, manager
+  token = _manager.set(manager)
   try:
     yield manager
     context_lib.async_wait()
   finally:
-    _local.manager = outer
+    _manager.reset(token)
 
 
 class Canceller:
@@ -88,7 +84,7 @@ def _install() -> None:
 
   @functools.wraps(stock)
   def context() -> Any:
-    return stock() if _local.manager is None else _local.manager
+    return _manager.get() or stock()
 
   cancellation.context = context
   method_wrapping.wrap(polymorphic_function.Function,
@@ -101,8 +97,8 @@ def _initialize(stock: Any, self: Any, *args: Any) -> Any:
   Nothing cancels the initialization: a later trace would not make the variables
   again, so they would never get a value.
   """
-  outer, _local.manager = _local.manager, None
+  token = _manager.set(None)
   try:
     return stock(self, *args)
   finally:
-    _local.manager = outer
+    _manager.reset(token)

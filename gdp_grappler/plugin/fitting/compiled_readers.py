@@ -9,7 +9,7 @@ moved a variable before the function was traced, the variable goes back.
 from __future__ import annotations
 
 import contextlib
-import threading
+import contextvars
 from typing import Any, Iterator
 import weakref
 
@@ -25,22 +25,18 @@ _functions: weakref.WeakValueDictionary[int,
 # function.
 _models: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
-
-class _Local(threading.local):
-  model: Any = None
-
-
-_local = _Local()
+# The model whose steps this thread runs.
+_model = contextvars.ContextVar[Any]('model', default=None)
 
 
 @contextlib.contextmanager
 def steps_of(model: Any) -> Iterator[None]:
   """In the context, this thread runs steps of a model."""
-  outer, _local.model = _local.model, model
+  token = _model.set(model)
   try:
     yield
   finally:
-    _local.model = outer
+    _model.reset(token)
 
 
 def record(function: Any) -> bool:
@@ -52,9 +48,9 @@ def record(function: Any) -> bool:
   """
   _models.pop(id(function), None)
   if _is_step(function):
-    if _local.model is None:
+    if (model := _model.get()) is None:
       return False
-    _models[id(function)] = _local.model
+    _models[id(function)] = model
   _functions[id(function)] = function
   return True
 

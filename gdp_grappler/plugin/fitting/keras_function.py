@@ -14,6 +14,7 @@ from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import notices
+from gdp_grappler.plugin import op_traces
 from gdp_grappler.plugin import option
 from gdp_grappler.plugin import outcome
 from gdp_grappler.plugin import settings as settings_lib
@@ -83,7 +84,7 @@ class KerasFunction(current_call.RunningCall):
     return self._stock
 
   def __call__(self, *args: Any) -> Any:
-    with compiled_readers.steps_of(self._model):
+    with compiled_readers.steps_of(self._model), op_traces.WithoutPackage():
       return self._called(*args)
 
   def _called(self, *args: Any) -> Any:

@@ -65,9 +65,14 @@ class FitPlan:
         hosts) == 1 else cluster_lib.host_label
     return dict(collections.Counter(map(label, names)))
 
-  def describe(self) -> str:
-    """Returns a line about the plan and its variables for the user."""
-    if not self.moves:
+  def describe(self, function: str = '') -> str:
+    """Returns a line about the plan and its variables for the user.
+
+    Args:
+      function: TensorFlow's name of the step that the line is about; '' for the
+        planned one. For a step that was traced later nothing moves any more.
+    """
+    if not self.moves or function not in ('', self.function):
       return self.outcome.message
     return (f'{self.outcome.message}; {len(self.moves)} variables moved, '
             f'{self.moved_bytes / 1e6:.2f} MB')

@@ -11,6 +11,7 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import layer_devices
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan as plan_lib
@@ -186,8 +187,8 @@ def _by_layer(known: _Known, layers: Mapping[str, str]) -> list[str]:
       for pattern, device in layer_map.checked(layers)
   }
   patterns = list(layers)
-  of_parents = layer_map.match(patterns, known.parents)
-  of_own = layer_map.match(patterns, known.names)
+  of_parents = layer_devices.match(patterns, known.parents)
+  of_own = layer_devices.match(patterns, known.names)
   # A pattern may be the name of a slot. Other slots follow their variable.
   chosen = [
       own if own >= 0 and patterns[own] == name or parent < 0 else parent

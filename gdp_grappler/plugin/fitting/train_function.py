@@ -70,8 +70,7 @@ class TrainFunction(keras_function.KerasFunction):
     self._steps = steps
     # Whether Keras puts the steps of a call into a loop that can be avoided.
     self._has_loop = False
-    # A course for each value of the option, because TensorFlow calls the pass
-    # once for each value.
+    # A course for each value of the option: the pass is called once for each.
     self._courses: dict[settings_lib.Settings, course_lib.Course] = {}
     self._course = course_lib.Course()
     # Plan of the placer thread, until `decided` says that it was made in time.
@@ -255,7 +254,8 @@ class TrainFunction(keras_function.KerasFunction):
     self._course.note_placed(source, outcome, function)
     if outcome.message or self._course.comparison is not None:
       return outcome
-    return dataclasses.replace(outcome, message=self._course.plan.describe())
+    said = self._course.plan.describe(function)
+    return dataclasses.replace(outcome, message=said)
 
   def _would_guard(self, plan: plan_lib.FitPlan) -> bool:
     """Whether to time steps as they were and placed.

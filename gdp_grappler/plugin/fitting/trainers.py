@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import sys
-import threading
 from typing import Any, Callable, Iterator
 
 from gdp_grappler import method_wrapping
@@ -26,12 +26,7 @@ _KINDS = {'train': 'fit', 'test': 'evaluate', 'predict': 'predict'}
 # again forgets its train function, whose variables have to move back.
 _LAST = '_gdp_train_function'
 
-
-class _Local(threading.local):
-  makes_stock = False
-
-
-_local = _Local()
+_makes_stock = contextvars.ContextVar('makes_stock', default=False)
 
 
 @contextlib.contextmanager
@@ -41,11 +36,11 @@ def unwrapped() -> Iterator[None]:
   A function that is only traced must not take over the plan of the function
   that trains the model.
   """
-  outer, _local.makes_stock = _local.makes_stock, True
+  token = _makes_stock.set(True)
   try:
     yield
   finally:
-    _local.makes_stock = outer
+    _makes_stock.reset(token)
 
 
 @functools.cache
@@ -68,7 +63,7 @@ def _wrap_maker(cls: Any, kind: str) -> None:
   attribute = f'{kind}_function'
 
   def make(stock: Any, self: Any, force: bool = False) -> Any:
-    if _local.makes_stock:
+    if _makes_stock.get():
       return stock(self, force=force)
     before = getattr(self, attribute)
     stock(self, force=force)

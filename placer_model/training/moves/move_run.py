@@ -185,7 +185,9 @@ class _Run:
     self._trainers = [entrant.trainer for entrant in self.entrants]
     self._store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
                                           self._checkpoint())
-    self._saver = checkpoints.Saver(self._store, lambda: self.iteration, config)
+    self._saver = checkpoints.Saver(self._store, lambda: self.iteration,
+                                    config.checkpoint_iterations,
+                                    config.checkpoint_s)
 
   @property
   def iteration(self) -> int:

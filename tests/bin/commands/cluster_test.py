@@ -49,7 +49,8 @@ def test_output_is_a_cluster(name, tmp_path, capsys):
      (['--target=a:1'], '"a:1" is not a target. Write grpc://host:port'),
      (['2xP100', '--target=foo', '--measure'], '"foo" is not a target'),
      (['local', '--target=grpc://a:1'], 'add --measure'),
-     (['2xP100', '--output=c.yaml'], 'end its name in .json or .pbtxt'),
+     (['2xP100', '--output=c.yaml'
+      ], '.json, or in .pbtxt, .txt or .textproto for'),
      (['2xP100', '--output=/no/such/c.json'], 'its folder does not exist'),
      (['none.json'], 'Cannot read cluster file none.json'),
      (['grpc:nowhere'], 'is not a target'),

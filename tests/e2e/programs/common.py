@@ -60,9 +60,15 @@ def compiled(**kwargs):
 
 
 def devices_used(function):
-  """Returns the result of a call, and the ops per device of its largest graph.
+  """Returns a call's result, and the ops per device of its largest graph."""
+  result, graphs = partition_graphs(function)
+  return result, count(graphs)
 
-  Counts the partition graphs, which the executors really run. TensorFlow
+
+def partition_graphs(function):
+  """Returns the result of a call, and the GraphDefs of its largest graph.
+
+  These are the partition graphs, which the executors really run. TensorFlow
   reports them once per instantiation, so earlier instantiations are dropped
   first.
   """
@@ -71,8 +77,9 @@ def devices_used(function):
   result = function()
   graphs = context.context().export_run_metadata().function_graphs
   context.context().disable_graph_collection()
-  counts = [count(graph.partition_graphs) for graph in graphs]
-  return result, max(counts, key=lambda c: sum(c.values()), default={})
+  return result, max((graph.partition_graphs for graph in graphs),
+                     key=lambda parts: sum(len(part.node) for part in parts),
+                     default=[])
 
 
 def count(graphs):

@@ -30,6 +30,15 @@ def test_the_slower_of_kernels_and_host_counts() -> None:
   np.testing.assert_allclose(found, [[9, 4], [9, 7.5], [9, 1]])
 
 
+def test_what_the_device_and_its_host_do() -> None:
+  graph, cluster = graphs.chain(3), _of_one_gpu()
+  seconds = np.array([[9., 2.], [9., 7.], [9., 0.]])
+  own_s, host_s = busy.parts(graph, cluster,
+                             fixed_costs.FixedCostModel(seconds), seconds)
+  np.testing.assert_allclose(own_s, [[9, 2.5], [9, 7.5], [9, 0]])
+  np.testing.assert_allclose(host_s, [[0, 4], [0, 4], [0, 1]])
+
+
 def test_further_launches_and_work_of_the_host_count() -> None:
   graph, cluster = graphs.chain(2), _of_one_gpu()
   seconds = np.ones((2, 2))

@@ -94,6 +94,20 @@ def test_the_cpu_of_each_host():
   assert op_details.hosts(devices[1:2]).tolist() == [0]
 
 
+def test_where_tensors_are_made_and_read():
+  cluster = presets.preset('2xP100')
+  cpu = cluster.host
+  first, second = [d for d in range(cluster.num_devices) if d != cpu]
+  edges = [(0, 1, 8), (1, 2, 8), (2, 3, 8), (0, 3)]
+  graph = graphs.make_graph(edges).replace(
+      made_on_host=[True, False, False],
+      read_on_host=[True, True, False, False])
+  made, read = op_details.tensor_places(
+      graph, cluster, np.array([first, second, second, first]))
+  assert made.tolist() == [cpu, second, second, first]
+  assert read.tolist() == [cpu, cpu, first, first]
+
+
 def test_details_of_a_graph_and_of_some_of_its_ops():
   graph = graphs.make_graph(num_ops=3)
   graph = graph.replace(rounds_by_name={graph.names[1]: 5.},

@@ -46,7 +46,8 @@ def test_aliases_and_parameters_are_told():
   graph = graphs.chain(2, op_types=['VarHandleOp', 'MatMul'],
                        param_bytes=[8, 0])
   first, second = nodes(graph)
-  assert first.attr['aliases'].b and not second.attr['aliases'].b
+  assert first.attr['aliased_input'].i == -1
+  assert second.attr['aliased_input'].i == -2
   assert first.attr['parameter_bytes'].i == 8
 
 

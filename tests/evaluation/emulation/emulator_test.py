@@ -100,50 +100,36 @@ def test_copy_takes_latency_and_bytes(emulator):
   assert line.op_start_s[1] >= line.copy_end_s[0]
 
 
-def _two_into_one(channels) -> tuple[list[float], list[float]]:
-  """Starts and ends of copies from A and from B to C, 4 s each."""
-  cluster = clusters.make_cluster(3, latency_s=LATENCY_S,
-                                  bandwidth_bytes_per_s=BYTES_PER_S,
-                                  channels=channels)
-  graph = graphs.make_graph([(0, 2, 300), (1, 2, 300)], flops=[1, 2, 1])
+def _timeline(graph, devices, cluster=None, channels=None):
+  """The step on a cluster of its own."""
+  cluster = cluster or clusters.make_cluster(3, latency_s=LATENCY_S,
+                                             bandwidth_bytes_per_s=BYTES_PER_S,
+                                             channels=channels)
   with emulator_lib.Emulator(cluster, FlopsAreSeconds()) as emulator:
-    line = emulator.timeline(graph, placement_lib.Placement([A, B, C], cluster))
-  return sorted(line.copy_start_s), sorted(line.copy_end_s)
+    return emulator.timeline(graph, placement_lib.Placement(devices, cluster))
 
 
-def test_copies_over_one_wire_take_turns():
-  starts, ends = _two_into_one(lambda a, b: (f'{a} out', f'{b} in'))
-  np.testing.assert_allclose(starts, [1, 5], rtol=0, atol=.01)
-  np.testing.assert_allclose(ends, [5, 9], rtol=0, atol=.01)
-
-
-def test_copies_over_wires_of_their_own_do_not():
-  starts, ends = _two_into_one(lambda a, b: (a + b,))
-  np.testing.assert_allclose(starts, [1, 2], rtol=0, atol=.01)
-  np.testing.assert_allclose(ends, [5, 6], rtol=0, atol=.01)
-
-
-def test_a_wire_serves_whoever_could_start_first():
-  """Not whoever asked first: A's copy is enqueued first and ready last."""
-  cluster = clusters.make_cluster(3, latency_s=LATENCY_S,
-                                  bandwidth_bytes_per_s=BYTES_PER_S,
-                                  channels=lambda a, b: ('bus',))
-  graph = graphs.make_graph([(0, 2, 300), (1, 2, 300)], flops=[9, 1, 1])
-  with emulator_lib.Emulator(cluster, FlopsAreSeconds()) as emulator:
-    line = emulator.timeline(graph, placement_lib.Placement([A, B, C], cluster))
-  start_s = dict(zip(line.copy_sources.tolist(), line.copy_start_s))
-  assert start_s[B] == pytest.approx(1, abs=.01)
-  assert start_s[A] == pytest.approx(9, abs=.01)
+@pytest.mark.parametrize(
+    'channels, seconds, starts',
+    [
+        # Over one wire they take turns, over wires of their own they do not.
+        (lambda a, b: (f'{a} out', f'{b} in'), [1, 2], {A: 1, B: 5}),
+        (lambda a, b: (a + b,), [1, 2], {A: 1, B: 2}),
+        # Not whoever asked first: A's copy is enqueued first and ready last.
+        (lambda a, b: ('bus',), [9, 1], {A: 9, B: 1}),
+    ])
+def test_a_wire_serves_whoever_could_start_first(channels, seconds, starts):
+  graph = graphs.make_graph([(0, 2, 300), (1, 2, 300)], flops=[*seconds, 1])
+  line = _timeline(graph, [A, B, C], channels=channels)
+  found = dict(zip(line.copy_sources.tolist(), line.copy_start_s))
+  assert found == pytest.approx(starts, abs=.01)
+  np.testing.assert_allclose(line.copy_end_s - line.copy_start_s, 4, **EXACT)
 
 
 def test_a_message_behind_a_copy_waits_for_its_own_op():
   """Op 3 waits for op 2, not only for the copy of op 0 before the message."""
-  cluster = clusters.make_cluster(3, latency_s=LATENCY_S,
-                                  bandwidth_bytes_per_s=BYTES_PER_S)
   graph = graphs.make_graph([(0, 1, 300), (0, 2), (2, 3)], flops=[1, 1, 50, 1])
-  with emulator_lib.Emulator(cluster, FlopsAreSeconds()) as emulator:
-    line = emulator.timeline(graph,
-                             placement_lib.Placement([A, B, A, B], cluster))
+  line = _timeline(graph, [A, B, A, B])
   assert line.op_start_s[3] >= line.op_end_s[2] - 1e-6
 
 
@@ -152,10 +138,8 @@ def test_host_times_of_the_devices_are_kept():
       dataclasses.replace(d, launch=cluster_lib.ASYNCHRONOUS, dispatch_s=.02,
                           callback_s=.2) if d.type == 'GPU' else d
       for d in CLUSTER.devices)
-  cluster = dataclasses.replace(CLUSTER, devices=devices)
-  graph = graphs.chain(3, 1, flops=[.01] * 3)
-  with emulator_lib.Emulator(cluster, FlopsAreSeconds()) as emulator:
-    line = emulator.timeline(graph, placement_lib.Placement([A, A, B], cluster))
+  line = _timeline(graphs.chain(3, 1, flops=[.01] * 3), [A, A, B],
+                   dataclasses.replace(CLUSTER, devices=devices))
   np.testing.assert_allclose(line.op_enqueued_s[:2], [.02, .04], **EXACT)
   np.testing.assert_allclose(line.op_enqueued_s[2] - line.copy_end_s[0], .22,
                              **EXACT)
@@ -209,6 +193,31 @@ def test_host_and_gpus_exchange_tensors(emulator):
   assert ways == [(CPU, A), (A, CPU)]
   assert (line.op_start_s[1:] >= line.copy_end_s).all()
   assert line.op_streams.tolist()[::2] == [-1, -1]
+
+
+def test_the_host_waits_for_a_condition_that_a_gpu_computes(emulator):
+  graph = graphs.chain(2, 100, flops=[20, 1]).replace(read_on_host=[True])
+  line = emulator.timeline(graph, on([A, A]))
+  assert line.copy_sources.tolist() == [A]
+  assert line.copy_targets.tolist() == [CPU]
+  assert line.copy_start_s[0] >= line.op_end_s[0] - 1e-6
+  assert line.op_enqueued_s[1] >= line.copy_end_s[0]
+
+
+def test_a_gpu_waits_for_a_tensor_of_its_host(emulator):
+  graph = graphs.chain(2, 100, flops=[20, 1]).replace(made_on_host=[True])
+  line = emulator.timeline(graph, on([A, A]))
+  assert line.copy_sources.tolist() == [CPU]
+  assert line.copy_targets.tolist() == [A]
+  assert line.op_enqueued_s[1] >= line.copy_end_s[0]
+
+
+def test_what_stays_on_the_host_is_not_copied(emulator):
+  graph = graphs.chain(2, 100, flops=[20, 1]).replace(made_on_host=[True],
+                                                      read_on_host=[True])
+  line = emulator.timeline(graph, on([A, B]))
+  assert not len(line.copy_ops)
+  assert line.op_enqueued_s[1] < line.op_end_s[0]
 
 
 def test_control_edges_bind_the_order(emulator):

@@ -63,26 +63,24 @@ def test_contention_is_in_every_price():
   assert len(order.control_edges)
 
 
-def test_a_single_rival_needs_a_single_edge():
-  # op0 takes 5 s and nobody waits for it; op1 sends to op2 on another device.
-  graph = graphs.make_graph([(1, 2)], 3)
+def _rivals(seconds):
+  """Nobody waits for op0; op1 sends to op2 on another device."""
   placement = placement_lib.Placement([1, 1, 2], clusters.make_cluster())
-  simulator = simulator_lib.Simulator(placement.cluster,
-                                      clusters.FixedCosts([5., 1., 5.]))
-  order = control_edges.control_edges(graph, placement, simulator, _FREE)
+  return graphs.make_graph([(1, 2)], 3), placement, simulator_lib.Simulator(
+      placement.cluster, clusters.FixedCosts(seconds))
+
+
+def test_a_single_rival_needs_a_single_edge():
+  order = control_edges.control_edges(*_rivals([5., 1., 5.]), _FREE)
   assert order.control_edges.tolist() == [[1, 0]]
   assert (order.fifo_s, order.ordered_s, order.with_edges_s) == (12., 7., 7.)
 
 
 def test_edges_have_their_price():
-  graph = graphs.make_graph([(1, 2)], 3)
-  placement = placement_lib.Placement([1, 1, 2], clusters.make_cluster())
-  simulator = simulator_lib.Simulator(placement.cluster,
-                                      clusters.FixedCosts([6., 1., 4.5]))
 
   # FIFO: 6, 7, 8, 12.5. Ordered: op1 until 1, op0 until 7.
   def priced(edge_s):
-    return control_edges.control_edges(graph, placement, simulator,
+    return control_edges.control_edges(*_rivals([6., 1., 4.5]),
                                        control_edges.OrderConfig(edge_s=edge_s))
 
   assert priced(0.5).with_edges_s == 7.5
@@ -92,13 +90,9 @@ def test_edges_have_their_price():
 
 
 def test_no_edges_below_the_least_gain():
-  graph = graphs.make_graph([(1, 2)], 3)
-  placement = placement_lib.Placement([1, 1, 2], clusters.make_cluster())
-  simulator = simulator_lib.Simulator(placement.cluster,
-                                      clusters.FixedCosts([5., 1., 5.]))
   for min_gain, edges in ((0.41, 1), (0.42, 0)):  # 12 s become 7 s.
     order = control_edges.control_edges(
-        graph, placement, simulator,
+        *_rivals([5., 1., 5.]),
         control_edges.OrderConfig(min_gain=min_gain, edge_s=0.))
     assert len(order.control_edges) == edges
 

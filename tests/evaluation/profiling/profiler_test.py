@@ -125,31 +125,24 @@ def test_a_profile_is_found_again(tmp_path, no_process, lasting):
   assert 'not a usable profile' in said[0] and 'anew' in said[0]
 
 
-def test_a_step_that_is_not_longer_than_none_is_not_kept(tmp_path, monkeypatch):
-  source, said = _source('dense'), []
+@pytest.mark.parametrize('changes, reason', [
+    ({}, 'no longer than one that does nothing (60 us)'),
+    (dict(step_s=1., untimed=(1, 2),
+          complete=False), 'before 2 ops of dense_train_step were timed'),
+], ids=['short', 'untimed'])
+def test_what_is_no_whole_profile_is_not_kept(changes, reason, tmp_path,
+                                              monkeypatch):
+  """Missing times were once reused as 0 s by all later runs."""
+  said = []
   monkeypatch.setattr(
       profiler.calls, 'call',
-      lambda unused_target, setup, **unused_options: _free(len(setup.op_names)))
-  profile = profiler.profile_graph(source, steps=2, cache_dir=tmp_path,
-                                   tell=said.append)
-  assert not profile.devices[0].seconds.any()
-  assert 'no longer than one that does nothing (60 us)' in said[-1]
-  assert not list(tmp_path.glob('profiles/*'))
-
-
-def test_a_profile_without_time_for_all_ops_is_not_kept(tmp_path, monkeypatch):
-  """Missing times were once reused as 0 s by all later runs."""
-  source, said = _source('dense'), []
-
-  def run_out_of_time(unused_target, setup, **unused_options):
-    return dataclasses.replace(_free(len(setup.op_names)), step_s=1.,
-                               untimed=(1, 2), complete=False)
-
-  monkeypatch.setattr(profiler.calls, 'call', run_out_of_time)
-  profile = profiler.profile_graph(source, steps=2, cache_dir=tmp_path,
-                                   tell=said.append)
-  assert profile.devices[0].untimed == (1, 2)
-  assert 'before 2 ops of dense_train_step were timed' in said[-1]
+      lambda unused_target, setup, **unused_options: dataclasses.replace(
+          _free(len(setup.op_names)), **changes))
+  found, = profiler.profile_graph(_source('dense'), steps=2, cache_dir=tmp_path,
+                                  tell=said.append).devices
+  assert found.untimed == changes.get('untimed', ())
+  assert found.seconds.any() == bool(changes)
+  assert reason in said[-1]
   assert not list(tmp_path.glob('profiles/*'))
 
 

@@ -131,32 +131,38 @@ def test_what_launches_no_kernel_is_not_timed():
   assert 'flat' not in found and 'x/Read/ReadVariableOp' not in found
 
 
-def test_other_attributes_and_shapes_make_another_op():
+def _kinds(make):
+  """The distinct ones of the ops that a function makes and returns."""
   with tf.Graph().as_default() as graph:
+    return single_ops._distinct(graph, [tensor.op.name for tensor in make()])
+
+
+def test_other_attributes_and_shapes_make_another_op():
+
+  def make():
     a, b = tf.ones([4, 8]), tf.ones([8, 4])
-    tf.matmul(a, b, name='plain')
-    tf.matmul(b, b, transpose_a=True, name='transposed')
-    tf.matmul(b, a, name='wide')
-    tf.matmul(a, b, name='again')
-    kinds = single_ops._distinct(graph,
-                                 ['plain', 'transposed', 'wide', 'again'])
-  assert [kind.names for kind in kinds] == [('plain', 'again'), ('transposed',),
-                                            ('wide',)]
+    yield tf.matmul(a, b, name='plain')
+    yield tf.matmul(b, b, transpose_a=True, name='transposed')
+    yield tf.matmul(b, a, name='wide')
+    yield tf.matmul(a, b, name='again')
+
+  assert [kind.names for kind in _kinds(make)] == [('plain', 'again'),
+                                                   ('transposed',), ('wide',)]
 
 
 def test_other_outputs_make_another_op():
   """A small and a large op of equal inputs once counted as one."""
-  with tf.Graph().as_default() as graph:
-    tf.fill([2, 3], 1., name='small')
-    tf.fill([2000, 3000], 1., name='large')
+
+  def make():
+    yield tf.fill([2, 3], 1., name='small')
+    yield tf.fill([2000, 3000], 1., name='large')
     dims = [tf1.placeholder(tf.int32, [2]) for _ in range(2)]
     for number, where in enumerate((0, 1, 0)):
-      tf.fill(dims[where], 1., name=f'unknown{number}')
-    names = ['small', 'large', 'unknown0', 'unknown1', 'unknown2']
-    kinds = single_ops._distinct(graph, names)
-  assert [kind.names for kind in kinds] == [('small',), ('large',),
-                                            ('unknown0', 'unknown2'),
-                                            ('unknown1',)]
+      yield tf.fill(dims[where], 1., name=f'unknown{number}')
+
+  assert [kind.names for kind in _kinds(make)] == [('small',), ('large',),
+                                                   ('unknown0', 'unknown2'),
+                                                   ('unknown1',)]
 
 
 def test_a_small_integer_without_a_value_is_left_out():
@@ -231,37 +237,26 @@ def test_without_time_nothing_is_timed():
   assert not _seconds(_net, deadlines.within(0.))
 
 
-def test_inputs_do_not_exceed_a_chunk():
-  with tf.Graph().as_default() as graph:
-    for number in range(3):
-      x = tf1.placeholder(tf.float32, [1 << 27, number + 1])
-      tf.tanh(x, name=f'large{number}')
-    kinds = single_ops._distinct(graph, [f'large{i}' for i in range(3)])
-    chunks = list(single_ops._chunks(kinds))
-  assert [len(chunk) for chunk in chunks] == [1, 1, 1]
+def _tanh(dims):
+  return tf.tanh(tf1.placeholder(tf.float32, dims))
 
 
-def _gather(dims, name):
+def _gather(dims):
   handle = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=dims)
-  tf.raw_ops.ResourceGather(resource=handle, indices=[0], dtype=tf.float32,
-                            name=name)
+  return tf.raw_ops.ResourceGather(resource=handle, indices=[0],
+                                   dtype=tf.float32)
 
 
-def test_a_resource_has_the_size_of_its_variable():
+@pytest.mark.parametrize('make, others_bytes', [(_tanh, 0), (_gather, 8)])
+def test_inputs_do_not_exceed_a_chunk(make, others_bytes):
   """A resource once counted as one byte, so that chunks exceeded the memory."""
-  with tf.Graph().as_default() as graph:
-    for number in range(3):
-      _gather([1 << 27, number + 1], f'large{number}')
-    kinds = single_ops._distinct(graph, [f'large{i}' for i in range(3)])
-    chunks = list(single_ops._chunks(kinds))
-  assert kinds[0].size_bytes == 4 * (1 << 27) + 8
-  assert [len(chunk) for chunk in chunks] == [1, 1, 1]
+  kinds = _kinds(lambda: [make([1 << 27, i + 1]) for i in range(3)])
+  assert kinds[0].size_bytes == 4 * (1 << 27) + others_bytes
+  assert [len(chunk) for chunk in single_ops._chunks(kinds)] == [1, 1, 1]
 
 
 def test_a_variable_of_unknown_shape_cannot_be_made():
-  with tf.Graph().as_default() as graph:
-    _gather([None, 3], 'rows')
-    kind, = single_ops._distinct(graph, ['rows'])
+  kind, = _kinds(lambda: [_gather([None, 3])])
   assert not single_ops._can_be_made(kind, {})
 
 

@@ -59,6 +59,7 @@ class TestDispatch:
   def test_ops_run_one_after_the_other_on_the_stream(self):
     schedule = _simulate(graphs.chain(3), [GPU0] * 3, [1.0, 2.0, 4.0])
     assert schedule.start_s.tolist() == [.125, 1.125, 3.125]
+    assert schedule.dispatched_s.tolist() == [.125, .25, .375]
     assert schedule.step_time_s == 7.125
 
   def test_short_ops_wait_for_their_dispatch(self):
@@ -265,6 +266,52 @@ class TestMemory:
     schedule = _simulate(graphs.chain(2), [GPU0, GPU1])
     assert _curve(schedule, GPU0) == [(0, 100), (3.625, 0)]
     assert _curve(schedule, GPU1) == [(0, 0), (.125, 100), (3.75, 0)]
+
+
+class TestHostMemory:
+  """Tensors that a GPU's op makes or reads in the memory of its host."""
+
+  def test_the_host_waits_for_a_condition_that_a_gpu_computes(self):
+    graph = graphs.chain(2).replace(read_on_host=[True])
+    schedule = _simulate(graph, [GPU0] * 2)
+    assert schedule.transfer_sources.tolist() == [GPU0]
+    assert schedule.transfer_targets.tolist() == [CPU]
+    assert schedule.transfer_start_s.tolist() == [1.125]
+    assert schedule.dispatched_s.tolist() == [.125, 3.75]
+    assert schedule.step_time_s == 4.75
+    assert _curve(schedule, GPU0) == [(0, 100), (3.625, 0)]
+    assert _curve(schedule, CPU) == [(0, 0), (.125, 100), (3.75, 0)]
+
+  def test_other_ops_of_the_gpu_do_not_wait(self):
+    graph = graphs.make_graph([(0, 1, 100),
+                               (0, 2, 100)]).replace(read_on_host=[True, False])
+    schedule = _simulate(graph, [GPU0] * 3)
+    assert schedule.start_s.tolist() == [.125, 3.75, 1.125]
+
+  def test_a_gpu_waits_for_a_tensor_of_its_host(self):
+    graph = graphs.chain(2).replace(made_on_host=[True])
+    schedule = _simulate(graph, [GPU0] * 2)
+    assert schedule.transfer_sources.tolist() == [CPU]
+    assert schedule.transfer_targets.tolist() == [GPU0]
+    assert schedule.transfer_start_s.tolist() == [1.125]
+    assert schedule.start_s.tolist() == [.125, 3.75]
+
+  @pytest.mark.parametrize('target, start_s', [(GPU0, 1.125), (GPU1, .25),
+                                               (CPU, .125)])
+  def test_what_stays_on_the_host_is_not_copied(self, target, start_s):
+    graph = graphs.chain(2).replace(made_on_host=[True], read_on_host=[True])
+    schedule = _simulate(graph, [GPU0, target])
+    assert not len(schedule.transfer_ops)
+    assert schedule.start_s[1] == start_s
+    assert _curve(schedule, GPU0) == [(0, 0)]
+    assert _curve(schedule, CPU)[0] == (0, 100)
+
+  def test_readers_on_one_host_share_a_copy(self):
+    edges = [(0, 1, 100), (0, 2, 100), (0, 3, 100)]
+    graph = graphs.make_graph(edges).replace(read_on_host=[True, True, False])
+    schedule = _simulate(graph, [GPU0, GPU0, GPU1, CPU])
+    assert schedule.transfer_targets.tolist() == [CPU]
+    assert schedule.start_s.tolist() == [.125, 3.75, 3.75, 3.625]
 
 
 def _with_host_op(op: int, num_ops: int = 4) -> op_graph.OpGraph:

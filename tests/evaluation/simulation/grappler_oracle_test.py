@@ -118,7 +118,8 @@ def _without_waiting_exits(graph):
   kept = ~((graph.edge_tensors < 0) & (types[source] == 'NextIteration')
            & (types[target] == 'Exit'))
   return graph.replace(edges=graph.edges[kept],
-                       edge_tensors=graph.edge_tensors[kept])
+                       edge_tensors=graph.edge_tensors[kept],
+                       read_on_host=graph.read_on_host[kept])
 
 
 def _by_grapplers_rules(graph, placement, schedule):

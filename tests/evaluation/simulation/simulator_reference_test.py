@@ -47,7 +47,18 @@ def _random_graph(seed, rng):
       ], tensor_bytes=rng.integers(0, 4, len(graph.tensor_ops)) * 50,
       groups=np.arange(graph.num_ops),
       executions=rng.choice([[1, 1, 1], [0, 1, 3]][rng.integers(2)],
-                            graph.num_ops))
+                            graph.num_ops), **_random_host_memory(seed, graph))
+
+
+def _random_host_memory(seed, graph):
+  """Tensors that GPUs make, and edges that they read, on their host."""
+  rng = np.random.default_rng(seed + 2_000_000)
+  share = rng.choice([0, 0.3, 0.7])
+  return {
+      'made_on_host':
+          rng.random(len(graph.tensor_ops)) < share, 'read_on_host':
+              (rng.random(len(graph.edges)) < share) & (graph.edge_tensors >= 0)
+  }
 
 
 def _random_cluster(rng):
@@ -228,6 +239,9 @@ def _assert_same(schedule, expected):
   assert schedule.step_time_s == expected.step_time
   assert schedule.start_s.tolist() == [expected.start[op] for op in ops]
   assert schedule.end_s.tolist() == [expected.end[op] for op in ops]
+  assert schedule.dispatched_s.tolist() == [
+      expected.dispatched.get(op, expected.start[op]) for op in ops
+  ]
   assert schedule.slots.tolist() == [expected.slot[op] for op in ops]
   assert list(
       zip(schedule.transfer_tensors, schedule.transfer_ops,

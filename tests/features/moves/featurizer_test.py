@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Sequence
 
 import hypothesis
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.costs import fixed_costs
@@ -32,6 +34,15 @@ _MOST_STEPS = 999.
 
 def _unlog(value: np.ndarray) -> np.ndarray:
   return np.sign(value) * np.expm1(np.abs(value) * np.log1p(1e4)) / 1e4
+
+
+def _with_streams() -> cluster_lib.Cluster:
+  """The cluster with asynchronous GPUs, whose host takes no time."""
+  return dataclasses.replace(
+      _CLUSTER, devices=tuple(
+          dataclasses.replace(device, launch=cluster_lib.ASYNCHRONOUS
+                             ) if device.type == 'GPU' else device
+          for device in _CLUSTER.devices))
 
 
 def _described(graph: op_graph.OpGraph, devices: Sequence[int],
@@ -121,6 +132,56 @@ def test_a_retimed_op_waits_for_earlier_ops_of_its_device():
   assert found['retimed_change_s'] == pytest.approx([0], abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    'seconds, now, moved',
+    [
+        ([1, 1, 1], [1, 1, 1], [1, 1, 2]),
+        ([1, 1, 1], [1, 1, 1], [1, 2, 1]),
+        ([1, 1, 1, 1], [1, 1, 1, 2], [2, 2, 2, 2]),
+        # Op 2 launches no kernel, so the host has done with it long before the
+        # kernel of op 1 starts. But it hands on what op 1 computes.
+        ([1, 1, 0, 1], [1, 1, 1, 1], [1, 1, 1, 2]),
+        ([1, 1, 0, 1], [1, 1, 1, 1], [1, 1, 2, 2]),
+        ([1, 1, 0, 1], [1, 1, 1, 2], [1, 1, 1, 1]),
+        ([1, 1, 0, 1], [1, 1, 1, 2], [1, 1, 2, 2]),
+    ])
+def test_a_step_of_gpus_is_retimed_as_it_is_simulated(seconds, now, moved):
+  graph, cluster = graphs.chain(len(seconds),
+                                1_200_000), presets.preset('2xP100')
+  of_devices = np.repeat(1e-4 * np.array(seconds)[:, None], 3, axis=1)
+  found = _described(graph, now, [moved], cluster, of_devices)
+  simulated = simulator.Simulator(cluster,
+                                  fixed_costs.FixedCostModel(of_devices))
+  before, after = (simulated.schedule(
+      graph, placement_lib.from_groups(graph, np.array(row, np.int32),
+                                       cluster)).step_time_s
+                   for row in (now, moved))
+  assert _unlog(found['retimed_change_s'][0]) == pytest.approx(
+      after / before - 1, abs=.02)
+
+
+def test_a_kernel_that_waits_lets_later_ones_run_before():
+  # op1, op2 and op3 take a second each on GPU:1. op1 has to wait for its input
+  # of 2 s if op0 moves; op2 and op3 need nothing.
+  cluster = _with_streams()
+  found = _described(graphs.make_graph([(0, 1, 100)], num_ops=4), [2, 2, 2, 2],
+                     [[1, 2, 2, 2]], cluster)
+  # 1 s of op0, 2 s of its tensor and 1 s of op1; before, four ops of a second.
+  assert found['retimed_change_s'] == pytest.approx([0], abs=1e-3)
+
+
+def test_what_precedes_an_op_without_kernel_has_its_slack():
+  # On GPU:0 op0 and op1 run for a second each. op2 launches no kernel, so the
+  # host has done with it at once. It sends to op4 in a second. On GPU:1 op4
+  # waits for op3, which takes 20 s.
+  graph = graphs.make_graph([(1, 2, 0), (2, 4, 0), (3, 4, 0)])
+  seconds = np.array([[1.], [1.], [0.], [20.], [1.]])
+  found = _described(graph, [1, 1, 1, 2, 2], [[1, 2, 1, 2, 2]], _with_streams(),
+                     seconds)
+  # op1 could end 17 s later, of a step of 21 s.
+  assert _unlog(found['least_slack_s'][0]) == pytest.approx(17 / 21, abs=1e-3)
+
+
 @hypothesis.settings(max_examples=40, deadline=None)
 @hypothesis.given(seed=st.integers(0, 1 << 30), num_ops=st.integers(2, 60))
 def test_retiming_is_that_of_a_naive_sweep(seed, num_ops):
@@ -134,7 +195,7 @@ def test_retiming_is_that_of_a_naive_sweep(seed, num_ops):
   step = simulator.Simulator(cluster, costs, threads=1).schedule(
       graph, placement_lib.from_groups(graph, now, cluster))
   position = np.argsort(graph.topological_order)
-  order = np.lexsort((position, step.start_s))
+  order = np.lexsort((position, step.dispatched_s))
   before, after = (
       _swept(graph, row, cluster, seconds, order) for row in (now, then))
   change = np.clip((after - before) / step.step_time_s, -1e3, 1e3)
@@ -168,9 +229,10 @@ def _swept(graph: op_graph.OpGraph, devices: np.ndarray, cluster,
         there = int(of_op[target])
         if there not in arrived:
           link = device, there
-          links[link] = max(links.get(link, 0.),
-                            end[op]) + size / bytes_per_s[link]
-          arrived[there] = links[link] + latency_s[link]
+          arrived[there] = (max(links.get(link, 0.), end[op])
+                            + size / bytes_per_s[link] + latency_s[link])
+          if size:
+            links[link] = arrived[there]
         ready[target] = max(ready[target], arrived[there])
   return float(end.max())
 

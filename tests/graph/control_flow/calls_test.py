@@ -58,6 +58,20 @@ def _case():
       k, [lambda: tf.sin(x), lambda: x @ tf.ones([16, 16]), lambda: x])
 
 
+def _call(graph):
+  """The number of the dearest op of a graph that calls functions."""
+  calls = graph.where_type(lambda kind: 'Call' in kind or 'While' in kind)
+  return int(np.argmax(graph.flops * calls))
+
+
+def _told(make, **options):
+  """FLOPs of the call of a graph, and what was told about the graph."""
+  said = []
+  graph = graph_def_io.read(graph_defs.source(graph_defs.built(make)),
+                            tell=said.append, **options)
+  return graph.flops[_call(graph)], said
+
+
 def _both(make):
   """The graph with its calls, and inlined."""
 
@@ -107,7 +121,7 @@ def test_calls_in_calls_cost_what_they_do():
 
 def test_a_known_loop_is_counted_and_its_memory_held():
   kept, _ = _both(_loop)
-  op = next(i for i, t in enumerate(kept.op_types) if 'While' in t)
+  op = _call(kept)
   assert kept.flops[op] == pytest.approx(7 * 2 * 8 * 16 * 16, rel=.1)
   sizes = kept.tensor_bytes[kept.tensor_ops == op]
   state = 8 * 16 * 4
@@ -136,24 +150,12 @@ def test_unknown_loops_are_told_once():
     limit.append(tf1.placeholder(tf.int32, []))
     return _loop(lambda: limit[0])
 
-  source = graph_defs.source(graph_defs.built(make))
-  said = []
-  graph = graph_def_io.read(source, trip_count=9, tell=said.append)
-  op = next(i for i, t in enumerate(graph.op_types) if 'While' in t)
-  assert graph.flops[op] == pytest.approx(9 * 2 * 8 * 16 * 16, rel=.1)
+  flops, said = _told(make, trip_count=9)
+  assert flops == pytest.approx(9 * 2 * 8 * 16 * 16, rel=.1)
   assert said == [
       '1 while loop of unknown length ("while") counted as 9 iterations; '
       'trip_count sets the number.'
   ]
-
-
-def _told(make):
-  """FLOPs of the one loop of a graph, and what was told about the graph."""
-  said = []
-  graph = graph_def_io.read(graph_defs.source(graph_defs.built(make)),
-                            tell=said.append)
-  op = next(i for i, t in enumerate(graph.op_types) if 'While' in t)
-  return graph.flops[op], said
 
 
 def test_a_limit_that_depends_on_a_shape_is_known():
@@ -186,10 +188,7 @@ def test_an_argument_with_one_element_keeps_its_shape():
     inner = tf.function(lambda size: tf.exp(tf.fill(size, 1.)))
     return inner(tf.shape(tf1.placeholder(tf.float32, [None])))
 
-  graph = graph_def_io.read(graph_defs.source(graph_defs.built(make)),
-                            unknown_dim=100)
-  op = next(i for i, t in enumerate(graph.op_types) if 'Call' in t)
-  assert graph.flops[op] > 100
+  assert _told(make, unknown_dim=100)[0] > 100
 
 
 def test_a_loop_in_wrapped_functions_is_counted():
@@ -224,7 +223,7 @@ def test_a_constant_condition_takes_its_branch():
 
   dear = tf.function(lambda x: x @ tf.ones([16, 16]))
   cheap = tf.function(tf.sin)
-  graph = graph_def_io.read(graph_defs.source(graph_defs.built(make)))
+  graph = graph_defs.read(make)
   assert 0 < graph.flops[graph.op_types.index('StatelessIf')] < 4096
 
 
@@ -239,9 +238,7 @@ def test_what_xla_compiles_costs_something():
 
     return compiled(tf1.placeholder(tf.float32, [8, 16]))
 
-  graph = graph_def_io.read(graph_defs.source(graph_defs.built(make)))
-  op = next(i for i, t in enumerate(graph.op_types) if 'Call' in t)
-  assert graph.flops[op] >= 2 * 2 * 8 * 16 * 16
+  assert _told(make)[0] >= 2 * 2 * 8 * 16 * 16
 
 
 def _compiled():
@@ -258,9 +255,7 @@ def _compiled():
 def test_each_op_in_a_call_launches_its_kernels(make, launches):
   """A loop of 200 iterations that stayed one op launched one kernel."""
   graph = graph_defs.read(make)
-  call = next(
-      i for i, t in enumerate(graph.op_types) if 'Call' in t or 'While' in t)
-  assert graph.rounds[call] == launches
+  assert graph.rounds[_call(graph)] == launches
 
 
 @pytest.mark.parametrize('order', [1, -1])
@@ -276,8 +271,7 @@ def test_a_call_holds_the_memory_of_the_branch_that_runs(order):
     return y * tf.reduce_sum(large)
 
   graph = graph_defs.read(lambda: inner(tf1.placeholder(tf.float32, [8, 16])))
-  op = next(i for i, t in enumerate(graph.op_types) if 'Call' in t)
-  held = graph.tensor_bytes[graph.tensor_ops == op][-1]
+  held = graph.tensor_bytes[graph.tensor_ops == _call(graph)][-1]
   assert held >= 64 * 16 * 4
 
 
@@ -297,15 +291,8 @@ def test_a_call_in_a_call_is_found_in_the_library_of_the_graph():
       x = tf.nn.relu(x @ tf.ones([16, 16]))
     return x
 
-  said = []
-  graph = graph_def_io.read(
-      graph_defs.source(
-          graph_defs.built(
-              lambda: compiled(tf1.placeholder(tf.float32, [8, 16])))),
-      tell=said.append)
-  assert not said
-  op = next(i for i, t in enumerate(graph.op_types) if 'Call' in t)
-  assert graph.flops[op] == pytest.approx(7 * 2 * 8 * 16 * 16, rel=.1)
+  flops, said = _told(lambda: compiled(tf1.placeholder(tf.float32, [8, 16])))
+  assert flops == pytest.approx(7 * 2 * 8 * 16 * 16, rel=.1) and not said
 
 
 def test_ops_named_after_functions_cost_what_these_do():

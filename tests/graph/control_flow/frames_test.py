@@ -68,6 +68,11 @@ def test_executions_are_those_of_a_real_run(name):
   assert not said
 
 
+def _runs(graph):
+  """How often an op of each type runs."""
+  return dict(zip(graph.op_types, graph.executions.tolist()))
+
+
 def test_break_may_only_end_a_loop_earlier():
   graph = graph_def_io.read(
       source_graph.SourceGraph(
@@ -80,7 +85,7 @@ def test_break_may_only_end_a_loop_earlier():
 
 def test_stored_lstm_has_twelve_steps():
   graph = graph_def_io.read(sources.load(str(_TESTDATA / 'lstm_train_step.pb')))
-  runs = dict(zip(graph.op_types, graph.executions.tolist()))
+  runs = _runs(graph)
   assert runs['TensorListPushBack'] == runs['NextIteration'] == 12
   assert runs['LoopCond'] == runs['Merge'] == 13
   assert runs['Exit'] == 1
@@ -98,6 +103,11 @@ def _v1_loop(make):
   return source_graph.SourceGraph('loop', graph_defs.built(build))
 
 
+def _sines(limit):
+  return tf1.while_loop(lambda i, _: i < limit, lambda i, x: (i + 1, tf.sin(x)),
+                        [0, tf.ones([2])])[1]
+
+
 @pytest.mark.parametrize('start, limit, step, compare, trips',
                          [(0, 7, 1, tf.less, 7), (0, 7, 2, tf.less, 4),
                           (1, 7, 2, tf.less_equal, 4), (5, 5, 1, tf.less, 0),
@@ -110,7 +120,7 @@ def test_counters(start, limit, step, compare, trips):
   said = []
   assert not _wrong(source, said) and not said
   graph = graph_def_io.read(source)
-  runs = dict(zip(graph.op_types, graph.executions.tolist()))
+  runs = _runs(graph)
   assert runs['Mul'] == trips and runs['LoopCond'] == trips + 1
 
 
@@ -136,15 +146,10 @@ def test_dynamic_rnn_and_its_gradient():
 
 
 def test_unknown_lengths_are_the_callers_and_said_once():
-
-  def make():
-    limit = tf1.placeholder(tf.int32, [])
-    tf1.while_loop(lambda i, _: i < limit, lambda i, x: (i + 1, tf.sin(x)),
-                   [0, tf.ones([2])])
-
-  source, said = _v1_loop(make), []
+  source = _v1_loop(lambda: _sines(tf1.placeholder(tf.int32, [])))
+  said = []
   graph = graph_def_io.read(source, trip_count=9, tell=said.append)
-  assert graph.executions[graph.op_types.index('Sin')] == 9
+  assert _runs(graph)['Sin'] == 9
   assert said == [
       '1 while loop of unknown length ("while/while_context") '
       'counted as 9 iterations; trip_count sets the number.'
@@ -168,7 +173,7 @@ def test_unknown_lengths_within_one_another_are_one(limits, sines):
       lambda: nested(tf.ones([2]), limits, tf1.placeholder(tf.int32, [])))
   said = []
   graph = graph_def_io.read(source, tell=said.append)
-  assert graph.executions[graph.op_types.index('Sin')] == pytest.approx(sines)
+  assert _runs(graph)['Sin'] == pytest.approx(sines)
   together = ', nested loops together' if limits.count(None) > 1 else ''
   assert f'counted as 32 iterations{together};' in said[0]
 
@@ -186,20 +191,16 @@ def test_of_loops_beside_one_another_each_has_its_turns():
     loop(tf.ones([2]), lambda x: loop(loop(x, tf.tan), tf.exp))
 
   graph = graph_def_io.read(_v1_loop(make), trip_count=9)
-  runs = dict(zip(graph.op_types, graph.executions.tolist()))
+  runs = _runs(graph)
   assert (runs['Sin'], runs['Cos']) == (9, 9)
   assert runs['Tan'] == runs['Exp'] == pytest.approx(9)
 
 
 def test_lengths_from_unknown_dimensions_are_the_callers():
-
-  def make():
-    limit = tf.shape(tf1.placeholder(tf.float32, [None, 3]))[0]
-    tf1.while_loop(lambda i, _: i < limit, lambda i, x: (i + 1, tf.sin(x)),
-                   [0, tf.ones([2])])
-
-  graph = graph_def_io.read(_v1_loop(make), unknown_dim=11)
-  assert graph.executions[graph.op_types.index('Sin')] == 11
+  source = _v1_loop(
+      lambda: _sines(tf.shape(tf1.placeholder(tf.float32, [None, 3]))[0]))
+  graph = graph_def_io.read(source, unknown_dim=11)
+  assert _runs(graph)['Sin'] == 11
 
 
 def _while_and(x):
@@ -299,17 +300,14 @@ def test_a_flag_does_not_hide_the_counter_of_a_loop():
       graph_defs.optimized(lambda: function(tf.ones([4]), tf.constant(99))))
   said = []
   graph = graph_def_io.read(source, tell=said.append)
-  assert graph.executions[graph.op_types.index('Sin')] == 10
+  assert _runs(graph)['Sin'] == 10
   assert not said
 
 
 def test_results_wait_for_the_loop_and_time_is_proportional():
   prices = []
   for trips in (1, 5):
-    source = _v1_loop(lambda n=trips: tf.cos(
-        tf1.while_loop(lambda i, _: i < n, lambda i, x:
-                       (i + 1, tf.sin(x)), [0, tf.ones([2])])[1]))
-    graph = graph_def_io.read(source)
+    graph = graph_def_io.read(_v1_loop(lambda n=trips: tf.cos(_sines(n))))
     seconds = graph.executions * [t in ('Sin', 'Cos') for t in graph.op_types]
     cluster = clusters.make_cluster(1)
     device = np.ones(graph.num_ops, np.int32)
@@ -337,7 +335,7 @@ def _cond(predicate):
                           (lambda: tf.constant(True), 1)])
 def test_the_dearer_branch_runs_unless_it_cannot(predicate, sine):
   graph = graph_def_io.read(_cond(predicate))
-  runs = dict(zip(graph.op_types, graph.executions.tolist()))
+  runs = _runs(graph)
   assert runs['Sin'] == sine and runs['Merge'] == runs['Switch'] == 1
 
 

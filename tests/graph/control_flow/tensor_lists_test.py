@@ -28,10 +28,8 @@ def test_lists_of_a_loop_hold_every_iteration():
 
 def test_stacks_of_a_loop_hold_every_iteration():
   """What a loop of TensorFlow 1 pushes for its gradient had no memory."""
-  with tf.Graph().as_default() as built:
-    real_graphs.V1_GRAPHS['frames_with_gradient']()
-  graph = graph_def_io.read(
-      source_graph.SourceGraph('loop', built.as_graph_def()), unknown_dim=2)
+  built = graph_defs.built(real_graphs.V1_GRAPHS['frames_with_gradient'])
+  graph = graph_def_io.read(graph_defs.source(built), unknown_dim=2)
   held = [
       graph.output_bytes[i] for i, t in enumerate(graph.op_types)
       if t == 'StackV2'
@@ -109,14 +107,15 @@ def test_loops_that_begin_with_one_list_fill_lists_of_their_own():
 
 def test_rows_of_a_tensor_are_copied_into_a_list():
   """The list of a sequence had 0 bytes and was made by one kernel."""
-  graph = tf.Graph()
-  with graph.as_default():
+
+  def make():
     sequence = tf.compat.v1.placeholder(tf.float32, [7, 4, 5])
     made = tf.raw_ops.TensorListFromTensor(tensor=sequence,
                                            element_shape=[4, 5])
     tf.raw_ops.TensorListGetItem(input_handle=made, index=3,
                                  element_shape=[4, 5], element_dtype=tf.float32)
-  read = graph_def_io.read(source_graph.SourceGraph('g', graph.as_graph_def()))
+
+  read = graph_defs.read(make)
   op = read.op_types.index('TensorListFromTensor')
   size = 7 * 4 * 5 * 4
   assert read.output_bytes[op] == size and read.io_bytes[op] == 2 * size

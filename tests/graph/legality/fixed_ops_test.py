@@ -112,6 +112,33 @@ def test_variable_of_the_caller_is_on_the_first_gpu():
   assert pins == {'', '/device:GPU:0'}
 
 
+@pytest.mark.parametrize('device', ['/gpu:1', '/device:GPU:1'])
+def test_devices_in_a_file_do_not_tie_what_the_caller_feeds_or_fetches(device):
+  """One device was slower, as the fetched ops of a placed graph stayed."""
+
+  def make():
+    x = tf.compat.v1.placeholder(tf.float32, (8, 8), name='x')
+    tf.matmul(x, x, name='y')
+
+  free = graph_defs.source(graph_defs.built(make), feeds=('x',), fetches=('y',))
+  placed = graph_defs.source(graph_defs.built(make), feeds=('x',),
+                             fetches=('y',))
+  for node in placed.graph_def.node:
+    node.device = device
+  for source in (free, placed):
+    found = _pins(graph_def_io.read(asked.of_file(source)))
+    assert found == {'x': ('CPU:0', False)}
+
+
+def test_graph_that_ran_keeps_what_its_caller_fetches():
+  """The pass that will place it leaves such ops where they are."""
+  source = graph_defs.source(
+      graph_defs.built(lambda: tf.ones((8, 8), name='y')), fetches=('y',),
+      devices=('/device:CPU:0', '/device:GPU:1'))
+  source.graph_def.node[0].device = '/device:GPU:1'
+  assert _pins(graph_def_io.read(source)) == {'y': ('/device:GPU:1', False)}
+
+
 def test_task_without_a_device_has_a_gpu():
   """A task alone is no device of a cluster, so the op was on the host."""
 

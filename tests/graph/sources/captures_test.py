@@ -1,8 +1,8 @@
 import functools
 
+import pytest
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
-from tensorflow.core.framework import types_pb2
 
 from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.sources import captures
@@ -88,32 +88,28 @@ def _graph_def(*arguments):
   return graph_def
 
 
-def test_arguments_get_the_names_of_variables():
-  one, other = tf.Variable(2., name='one'), tf.Variable([5.], name='net/other')
-  traced = tf.function(lambda x: x * other + one)
+def _traced(function):
+  """A function as TensorFlow has traced it."""
+  traced = tf.function(function)
   traced(tf.constant(1.))
   concrete, = captures.concrete_functions(traced).values()
-  graph_def = _graph_def((0, None), (1, other), (2, one))
+  return concrete
+
+
+@pytest.mark.parametrize('swapped', [False, True])
+def test_arguments_get_the_names_of_variables_of_their_shapes(swapped):
+  one, other = tf.Variable(2., name='one'), tf.Variable([5.], name='net/other')
+  concrete = _traced(lambda x: x * other + one)
+  given = (one, other) if swapped else (other, one)
+  graph_def = _graph_def((0, None), *enumerate(given, 1))
   captures.name_variables(graph_def, [concrete])
   assert [variable_names.of(n) for n in graph_def.node
-         ] == ['', 'net/other', 'one']
-
-
-def test_a_function_with_other_variables_names_nothing():
-  one, other = tf.Variable(2., name='one'), tf.Variable([5.], name='other')
-  traced = tf.function(lambda x: x * other + one)
-  traced(tf.constant(1.))
-  concrete, = captures.concrete_functions(traced).values()
-  graph_def = _graph_def((0, None), (1, one), (2, other))
-  captures.name_variables(graph_def, [concrete])
-  assert not any(map(variable_names.of, graph_def.node))
+         ] == (['', '', ''] if swapped else ['', 'net/other', 'one'])
 
 
 def test_received_variables_are_found_and_the_graph_stays_as_it_is():
   variable = tf.Variable([5.], name='net/other')
-  traced = tf.function(lambda x: x * variable)
-  traced(tf.constant(1.))
-  candidates = tuple(captures.concrete_functions(traced).values())
+  candidates = (_traced(lambda x: x * variable),)
   graph_def = _graph_def((0, None), (1, variable))
   before = graph_def.SerializeToString(deterministic=True)
   assert captures.received(graph_def, candidates) == {1: variable}
@@ -135,9 +131,7 @@ def test_handles_without_shapes_get_names_and_shapes():
   So did those of every model with a recurrent layer that was read for a GPU.
   """
   one, other = tf.Variable(2., name='one'), tf.Variable([5.], name='net/other')
-  traced = tf.function(lambda x: x * other + one)
-  traced(tf.constant(1.))
-  concrete, = captures.concrete_functions(traced).values()
+  concrete = _traced(lambda x: x * other + one)
   graph_def = _bare_handles(3)
   captures.name_variables(graph_def, [concrete])
   assert [variable_names.of(n) for n in graph_def.node
@@ -151,9 +145,7 @@ def test_handles_without_shapes_get_names_and_shapes():
 
 def test_handles_without_shapes_of_another_function_get_no_names():
   one = tf.Variable(2., name='one')
-  traced = tf.function(lambda x: x + one)
-  traced(tf.constant(1.))
-  concrete, = captures.concrete_functions(traced).values()
+  concrete = _traced(lambda x: x + one)
   graph_def = _bare_handles(3)
   captures.name_variables(graph_def, [concrete])
   assert not any(map(variable_names.of, graph_def.node))
@@ -182,25 +174,6 @@ def test_instances_are_of_the_class_itself():
   assert captures.instances(Special) == [special]
   del first
   assert captures.instances(Kind) == [second]
-
-
-def test_arguments_that_nobody_described_get_names_and_shapes():
-  """As in a graph that the placer could not place: variables took no memory."""
-  one = tf.Variable(tf.zeros([3, 2]), name='words')
-  traced = tf.function(lambda x: x + tf.reduce_sum(one))
-  traced(tf.constant(1.))
-  graph_def = graph_pb2.GraphDef()
-  for index in range(2):
-    node = graph_def.node.add(name=f'a{index}', op='_Arg')
-    node.attr['index'].i = index
-    node.attr['T'].type = (types_pb2.DT_FLOAT, types_pb2.DT_RESOURCE)[index]
-  captures.name_variables(graph_def,
-                          captures.concrete_functions(traced).values())
-  first, second = graph_def.node
-  assert not variable_names.is_marked(first)
-  assert variable_names.of(second) == 'words'
-  assert second.attr['_handle_shapes'].list.shape[0] == one.shape.as_proto()
-  assert list(second.attr['_handle_dtypes'].list.type) == [types_pb2.DT_FLOAT]
 
 
 def test_arguments_get_the_names_of_variables_by_number():

@@ -300,35 +300,21 @@ class TestBadInput:
     path.write_bytes(content)
     check_error(str(path), reason, str(path))
 
-  def test_cut_between_two_nodes(self, tmp_path):
-    graph_def = graph_pb2.GraphDef()
-    graph_def.node.add(name='a', op='Identity', input=['gone:1'])
-    path = tmp_path / 'cut.pb'
-    path.write_bytes(graph_def.SerializeToString())
-    check_error(str(path), '"a" reads "gone:1"', 'cut off')
-
-  def test_name_twice(self, tmp_path):
-    graph_def = graph_pb2.GraphDef()
-    graph_def.node.add(name='a', op='NoOp')
-    graph_def.node.add(name='a', op='NoOp')
-    path = tmp_path / 'twice.pbtxt'
-    path.write_text(text_format.MessageToString(graph_def))
-    check_error(str(path), 'node "a" appears twice')
-
-  def test_unknown_op(self, tmp_path):
-    graph_def = graph_pb2.GraphDef()
-    graph_def.node.add(name='a', op='NoSuchOpAnywhere')
-    path = tmp_path / 'unknown.pb'
-    path.write_bytes(graph_def.SerializeToString())
-    check_error(str(path), 'NoSuchOpAnywhere', 'tf.load_op_library')
-
-  def test_fetch_that_is_not_there(self, tmp_path):
-    meta_graph = meta_graph_pb2.MetaGraphDef()
-    meta_graph.graph_def.node.add(name='a', op='NoOp')
-    meta_graph.signature_def['s'].outputs['o'].name = 'z:0'
-    path = tmp_path / 'fetch.pb'
-    path.write_bytes(meta_graph.SerializeToString())
-    check_error(str(path), '"z" is to be fed or fetched')
+  @pytest.mark.parametrize('text, parts', [
+      ('node { name: "a" op: "Identity" input: "gone:1" }',
+       ['"a" reads "gone:1"', 'cut off']),
+      ('node { name: "a" op: "NoOp" } node { name: "a" op: "NoOp" }',
+       ['node "a" appears twice']),
+      ('node { name: "a" op: "NoSuchOpAnywhere" }',
+       ['NoSuchOpAnywhere', 'tf.load_op_library']),
+      ('graph_def { node { name: "a" op: "NoOp" } } signature_def { key: "s" '
+       'value { outputs { key: "o" value { name: "z:0" } } } }',
+       ['"z" is to be fed or fetched']),
+  ])
+  def test_graphs(self, tmp_path, text, parts):
+    path = tmp_path / 'bad.pbtxt'
+    path.write_text(text)
+    check_error(str(path), *parts)
 
   def test_missing(self):
     check_error('nowhere.pb', 'nowhere.pb does not exist', 'SavedModel')

@@ -184,7 +184,7 @@ def _measuring(monkeypatch):
   """Measures steps of the cluster of `_run`, and begins with no run."""
   cluster = clusters.make_cluster(1)
   result = _Measuring(simulator.Simulator(cluster, clusters.FixedCosts(1.)))
-  monkeypatch.setattr(cell_lib, '_Evaluators', lambda *_: result)
+  monkeypatch.setattr(cell_lib, '_evaluator', lambda *_: result)
   return result
 
 

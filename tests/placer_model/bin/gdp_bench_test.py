@@ -48,14 +48,10 @@ _TASKS = ','.join((f'{_DATA / "dense_train_step.pb"}@2xP100',
 _PLACERS = 'gpu_only,metis,random'
 
 
-def _environment():
-  return fresh.environment(PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
-
-
 def _run_alone(*arguments):
-  done = subprocess.run([*_PROGRAM, *arguments], env=_environment(),
-                        capture_output=True, text=True, check=False,
-                        timeout=280)
+  done = subprocess.run([*_PROGRAM, *arguments],
+                        env=fresh.environment_with_path(), capture_output=True,
+                        text=True, check=False, timeout=280)
   return fresh.Finished(done.returncode, done.stdout, done.stderr)
 
 
@@ -82,13 +78,6 @@ def _six(run, tmp_path_factory):
 def _flags(out_dir, **changes):
   values = dict(tasks=_TASKS, placers=_PLACERS, out_dir=out_dir) | changes
   return ['--quiet', *(f'--{name}={value}' for name, value in values.items())]
-
-
-def _assert_one_error_line(result):
-  assert result.code == 2, result.stderr
-  [line] = result.stderr.strip().splitlines()
-  assert line.startswith('gdp_bench: error: ')
-  return line
 
 
 def _results(out_dir):
@@ -133,7 +122,7 @@ def test_models_of_tf_keras_from_any_folder(tmp_path):
 def test_help_is_quick(tmp_path):
   # Not even TensorFlow is imported.
   (tmp_path / 'tensorflow.py').write_text('raise OSError("imported")')
-  environment = _environment()
+  environment = fresh.environment_with_path()
   environment['PYTHONPATH'] = f'{tmp_path}:{environment["PYTHONPATH"]}'
   result = subprocess.run([*_PROGRAM, '--help'], env=environment,
                           capture_output=True, text=True, check=False)
@@ -143,8 +132,8 @@ def test_help_is_quick(tmp_path):
 
 def test_version_is_said_before_anything_is_asked_for():
   result = subprocess.run([*_PROGRAM, '--quiet', '--version'],
-                          env=_environment(), capture_output=True, text=True,
-                          check=False)
+                          env=fresh.environment_with_path(),
+                          capture_output=True, text=True, check=False)
   assert (result.returncode, result.stderr) == (0, '')
   assert result.stdout == f'gdp-grappler {gdp_grappler.__version__}\n'
 
@@ -153,9 +142,10 @@ def test_a_reader_of_the_help_may_leave_early():
   ours, theirs = os.pipe()
   os.close(ours)
   with os.fdopen(theirs, 'wb') as output:
-    result = subprocess.run([*_PROGRAM, '--help'], env=_environment(),
-                            stdout=output, stderr=subprocess.PIPE, text=True,
-                            check=False, timeout=100)
+    result = subprocess.run([*_PROGRAM, '--help'],
+                            env=fresh.environment_with_path(), stdout=output,
+                            stderr=subprocess.PIPE, text=True, check=False,
+                            timeout=100)
   assert (result.returncode, result.stderr) == (0, '')
 
 
@@ -193,7 +183,7 @@ _REFUSED = {
 @pytest.mark.parametrize('said', _REFUSED)
 def test_bad_flags_and_tasks_are_told_before_work(run, folder, said):
   result = run(*_REFUSED[said], '--quiet')
-  assert said in _assert_one_error_line(result)
+  assert said in fresh.error_line(result, 'gdp_bench')
   assert not list(folder.iterdir())
 
 
@@ -299,7 +289,7 @@ def test_a_missing_ray_is_one_line(tmp_path):
   found, = forked.run('helpers.ray_programs:without_ray', [],
                       [['--tasks=t', '--out_dir=o', '--ray=local', '--quiet']],
                       folder=tmp_path)
-  line = _assert_one_error_line(found)
+  line = fresh.error_line(found, 'gdp_bench')
   assert "pip install 'gdp-grappler[ray]'" in line
   assert not list(tmp_path.iterdir())
 
@@ -338,8 +328,8 @@ def test_a_run_that_was_ended_goes_on(run, tmp_path, number, code):
   temporary.mkdir()
   flags = _flags(tmp_path, tasks=_TASKS.split(',')[0])
   with subprocess.Popen([*_FORK, *flags], text=True,
-                        env=_environment() | {'TMPDIR': str(temporary)},
-                        stdout=subprocess.PIPE,
+                        env=fresh.environment_with_path()
+                        | {'TMPDIR': str(temporary)}, stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE) as process:
     try:
       processes.wait_until(lambda: list(tmp_path.glob('cells/*/*.json')),
@@ -396,5 +386,5 @@ def test_a_cell_whose_plan_was_lost_is_computed_again(run, six, tmp_path):
 def test_a_folder_that_cannot_be_made_is_told_before_the_work(run, tmp_path):
   (tmp_path / 'file').touch()
   done = run('--quiet', f'--out_dir={tmp_path}/file/x', '--tasks=none@2xP100')
-  assert done.code == 2 and done.stderr.count('\n') == 1
-  assert f'gdp_bench: error: Cannot write {tmp_path}/file/x' in done.stderr
+  assert f'Cannot write {tmp_path}/file/x' in fresh.error_line(
+      done, 'gdp_bench')

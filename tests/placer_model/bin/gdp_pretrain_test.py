@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
@@ -21,11 +20,9 @@ _PROGRAM = [
 
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
-  environment = fresh.environment(PYTHONPATH=os.pathsep.join(
-      p for p in sys.path if p))
-  return subprocess.run([*_PROGRAM, *arguments], env=environment,
-                        capture_output=True, text=True, check=False,
-                        timeout=200)
+  return subprocess.run([*_PROGRAM, *arguments],
+                        env=fresh.environment_with_path(), capture_output=True,
+                        text=True, check=False, timeout=200)
 
 
 @pytest.fixture(name='run', scope='module')
@@ -88,14 +85,12 @@ _WRONG = {
 @pytest.mark.parametrize('message', _WRONG)
 def test_wrong_flags_are_one_line(run, message):
   done = run(*_WRONG[message], '--quiet')
-  assert done.code == 2
-  line, = done.stderr.splitlines()
-  assert message in line
+  assert message in fresh.error_line(done, 'gdp_pretrain')
 
 
 def test_a_folder_that_cannot_be_made_is_told_before_the_work(run, tmp_path):
   (tmp_path / 'file').touch()
   done = run('--quiet', f'--model_dir={tmp_path}/file/x',
              '--held_out=none@2xP100')
-  assert done.code == 2 and done.stderr.count('\n') == 1
-  assert f'gdp_pretrain: error: Cannot write {tmp_path}/file/x' in done.stderr
+  assert f'Cannot write {tmp_path}/file/x' in fresh.error_line(
+      done, 'gdp_pretrain')

@@ -26,10 +26,6 @@ _SMALL = [
 ]
 
 
-def _environment():
-  return fresh.environment(PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
-
-
 @pytest.fixture(name='program', scope='module')
 def _program():
   """For command lines that need no process of their own from the start."""
@@ -69,13 +65,6 @@ def _flags(graph_path, model_dir, **flags):
                 model_dir=str(model_dir), rollouts=4)
   values = {'network': 'one_shot'} | values | flags
   return ['--quiet', *(f'--{name}={value}' for name, value in values.items())]
-
-
-def _assert_one_error_line(result):
-  assert result.code == 2, result.stderr
-  [line] = result.stderr.strip().splitlines()
-  assert line.startswith('gdp_train: error: ')
-  return line
 
 
 _BAD_FLAGS = {
@@ -160,7 +149,7 @@ def _ended(program, graph_path, tmp_path_factory):
 @pytest.mark.parametrize('said', [*_BAD_FLAGS, *_BAD_INPUT, 'no regular file'])
 def test_bad_flags_and_bad_input(ended, said):
   models, found = ended
-  assert said in _assert_one_error_line(found[said])
+  assert said in fresh.error_line(found[said], 'gdp_train')
   assert not list(models.iterdir())
 
 
@@ -181,7 +170,7 @@ def test_full_disk(program, graph_path, tmp_path):
     result = program.run(*_flags(graph_path, tmp_path, iterations=1))
   finally:
     resource.prlimit(program.pid, kind, before)
-  assert 'Free some space' in _assert_one_error_line(result)
+  assert 'Free some space' in fresh.error_line(result, 'gdp_train')
   assert not list((tmp_path / 'checkpoints').glob('ckpt*'))
 
 
@@ -190,10 +179,10 @@ def test_interrupted_run_goes_on_and_reports(program, graph_path, tmp_path):
   temporary.mkdir()
   # Without imitation, which takes as long to trace as the iterations.
   flags = _flags(graph_path, tmp_path, config='paper')
-  process = subprocess.Popen([*_SMALL, *flags, '--iterations=1000000'],
-                             env=_environment() | {'TMPDIR': str(temporary)},
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             text=True)
+  process = subprocess.Popen(
+      [*_SMALL, *flags, '--iterations=1000000'],
+      env=fresh.environment_with_path() | {'TMPDIR': str(temporary)},
+      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
   try:
     processes.wait_until(lambda: _is_learning(tmp_path), process)
     process.send_signal(signal.SIGTERM)  # Is passed on as a Ctrl-C.
@@ -241,7 +230,9 @@ def test_a_measuring_search_survives_its_killers(tmp_path):
       f'--model_dir={model}'
   ]
   # As servers have it, so they may be forks.
-  environment = _environment() | {'LD_PRELOAD': str(native.LOOPBACK_PATH)}
+  environment = fresh.environment_with_path() | {
+      'LD_PRELOAD': str(native.LOOPBACK_PATH)
+  }
   with subprocess.Popen([*program, *flags], env=environment,
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL) as process:
@@ -287,12 +278,13 @@ def test_the_move_network_is_refined_and_then_asked(program, graph_path,
       sys.executable, '-P', '-m', 'gdp_grappler.bin.gdp', 'place', graph_path,
       '--cluster=2xP100', f'--policy={policy}', f'--output={plan}'
   ]
-  placed = subprocess.run(place, env=_environment(), capture_output=True,
-                          text=True)
+  placed = subprocess.run(place, env=fresh.environment_with_path(),
+                          capture_output=True, text=True)
   assert placed.returncode == 0, placed.stderr
   assert json.loads(plan.read_text())['devices']
   (policy / 'weights.npz').write_bytes(b'PK')
-  placed = subprocess.run([*place, '--quiet'], env=_environment(),
+  placed = subprocess.run([*place, '--quiet'],
+                          env=fresh.environment_with_path(),
                           capture_output=True, text=True)
   assert placed.returncode == 2
   [line] = placed.stderr.strip().splitlines()

@@ -1,6 +1,5 @@
 import pytest
 
-from gdp_grappler import errors
 from placer_model.hdp import config as config_lib
 
 
@@ -10,15 +9,3 @@ def test_groups_and_learning_rate():
   assert config.learning_rate_at(449) == 0.1
   assert config.learning_rate_at(450) == pytest.approx(0.095)
   assert config.learning_rate_at(1399) == pytest.approx(0.1 * 0.95**19)
-
-
-@pytest.mark.parametrize('change, told', [
-    ({'steps': 0}, 'steps = 0 is not usable; give an integer of at least 1'),
-    ({'temperature': 0.}, 'temperature = 0.0 is not usable; give a number '
-     'above 0'),
-    ({'learning_rate': float('nan')}, 'learning_rate = nan'),
-    ({'hidden_units': 33}, 'hidden_units = 33 is odd'),
-])
-def test_wrong_values_are_told(change, told):
-  with pytest.raises(errors.GdpError, match=told):
-    config_lib.HdpConfig(**change)

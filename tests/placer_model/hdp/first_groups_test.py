@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -35,8 +37,8 @@ def test_grouper_begins_with_them_and_may_leave():
   seed = tf.constant([1, 2])
 
   def sample(logit):
-    grouper = grouper_lib.Grouper(8, 5, config.replace(first_group_logit=logit),
-                                  0, first)
+    grouper = grouper_lib.Grouper(
+        8, 5, dataclasses.replace(config, first_group_logit=logit), 0, first)
     return grouper.sample(units, seed).numpy()
 
   assert (sample(config.first_group_logit) != first).sum() < 10

@@ -52,7 +52,7 @@ def test_finds_the_optimal_split(kind):
 @pytest.mark.parametrize('kind', _ALL[1:])
 def test_policy_learns_to_avoid_the_slow_device(kind):
   graph = _two_chains().replace(allowed_types=np.ones((8, 2), bool))
-  placer = kind(_SMALL.replace(steps=60))
+  placer = kind(dataclasses.replace(_SMALL, steps=60))
   placer.place(_problem(graph))
   values = [step.reward for step in placer.history]
   assert np.mean(values[-10:]) > np.mean(values[:5]) + 0.3
@@ -68,7 +68,7 @@ def test_legal_deterministic_and_quiet(kind):
   tf.random.set_seed(7)
   untouched = tf.random.normal([2]).numpy()
   tf.random.set_seed(7)
-  config = _SMALL.replace(steps=3)
+  config = dataclasses.replace(_SMALL, steps=3)
   first, second = kind(config), kind(config)
   placement = first.place(problem)
   np.testing.assert_array_equal(tf.random.normal([2]), untouched)
@@ -88,7 +88,7 @@ def test_what_rounds_stays_on_its_kind_of_device(kind):
   graph = graph.replace(allowed_types=np.ones((40, 2), bool),
                         same_numbers=same[graph.groups])
   problem = _problem(graph, (1., 10., 10.), bandwidth_bytes_per_s=1e8)
-  placement = kind(_SMALL.replace(steps=3)).place(problem)
+  placement = kind(dataclasses.replace(_SMALL, steps=3)).place(problem)
   assert not placement.violations(graph)
   on_gpu = ~graph.same_numbers[:, 0]
   assert on_gpu.any() and (placement.devices[on_gpu] > 0).all()
@@ -101,7 +101,7 @@ def test_another_seed_is_another_search():
   problem = _problem(graph, bandwidth_bytes_per_s=1e8)
   histories = []
   for seed in (3, 4):
-    placer = placers.HdpNoGroupingPlacer(_SMALL.replace(steps=3))
+    placer = placers.HdpNoGroupingPlacer(dataclasses.replace(_SMALL, steps=3))
     placer.place(dataclasses.replace(problem, seed=seed))
     histories.append([step.reward for step in placer.history])
   assert histories[0] != histories[1]
@@ -133,7 +133,8 @@ def test_a_stopwatch_that_says_the_same_makes_no_difference():
                              evaluator=stopwatches.Stopwatch(problem.evaluator))
   rewards = []
   for asked in (problem, slow):
-    placer = placers.HdpRandomGroupingPlacer(_SMALL.replace(steps=2))
+    placer = placers.HdpRandomGroupingPlacer(
+        dataclasses.replace(_SMALL, steps=2))
     placer.place(asked)
     rewards.append([step.reward for step in placer.history])
   assert rewards[0] == rewards[1]

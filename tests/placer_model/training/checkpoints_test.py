@@ -38,6 +38,14 @@ def _store(directory, value=0.0):
       directory, tf.train.Checkpoint(variable=variable))
 
 
+def _save_two(directory):
+  """Saves two checkpoints, filled with 1 and with 2."""
+  variable, store = _store(directory)
+  for iteration in (1, 2):
+    variable.assign(tf.fill([20000], float(iteration)))
+    store.save(iteration)
+
+
 def test_restores_the_newest(tmp_path):
   variable, store = _store(tmp_path)
   assert not store.restore(print)
@@ -71,10 +79,7 @@ def _damage(directory, name):
 
 
 def test_an_index_that_tells_of_too_many_bytes_is_a_damaged_one(tmp_path):
-  variable, store = _store(tmp_path)
-  for iteration in (1, 2):
-    variable.assign(tf.fill([20000], float(iteration)))
-    store.save(iteration)
+  _save_two(tmp_path)
   path = tmp_path / 'ckpt-2.index'
   data = bytearray(path.read_bytes())
   # The footer of such a table: offsets and sizes of two blocks, in varints.
@@ -89,10 +94,7 @@ def test_an_index_that_tells_of_too_many_bytes_is_a_damaged_one(tmp_path):
 @pytest.mark.parametrize('seed', range(8))
 @pytest.mark.parametrize('suffix', ['index', 'data-00000-of-00001'])
 def test_a_flipped_bit_makes_the_older_one_be_loaded(tmp_path, seed, suffix):
-  variable, store = _store(tmp_path)
-  for iteration in (1, 2):
-    variable.assign(tf.fill([20000], float(iteration)))
-    store.save(iteration)
+  _save_two(tmp_path)
   path = tmp_path / f'ckpt-2.{suffix}'
   data = bytearray(path.read_bytes())
   rng = np.random.default_rng(seed)
@@ -105,10 +107,7 @@ def test_a_flipped_bit_makes_the_older_one_be_loaded(tmp_path, seed, suffix):
 
 @pytest.mark.parametrize('suffix', ['index', 'data-00000-of-00001'])
 def test_a_pipe_is_no_checkpoint(tmp_path, suffix):
-  variable, store = _store(tmp_path)
-  for iteration in (1, 2):
-    variable.assign(tf.fill([20000], float(iteration)))
-    store.save(iteration)
+  _save_two(tmp_path)
   path = tmp_path / f'ckpt-2.{suffix}'
   path.unlink()
   os.mkfifo(path)
@@ -126,9 +125,14 @@ def test_a_garbled_identity_is_told(tmp_path, text):
     checkpoints.claim(tmp_path, _IDENTITY)
 
 
-def test_a_broken_identity_is_told(tmp_path):
-  (tmp_path / 'config.json').write_text('{"seed": ')
-  with pytest.raises(errors.GdpError, match='Restore it, or give another'):
+@pytest.mark.parametrize(
+    'name, text, said',
+    [('config.json', '{"seed": ', 'Restore it, or give another'),
+     ('results.json', '{}', 'has results.json but no config')])
+def test_a_file_that_is_of_no_run_is_told(tmp_path, name, text, said):
+  """A run replaced a `results.json` that no run had written."""
+  (tmp_path / name).write_text(text)
+  with pytest.raises(errors.GdpError, match=said):
     checkpoints.claim(tmp_path, _IDENTITY)
 
 
@@ -147,18 +151,8 @@ def test_files_of_another_program_stay(tmp_path, text):
   assert set(tmp_path.rglob('*')) == before
 
 
-def test_results_of_another_program_are_not_replaced(tmp_path):
-  """A run replaced a `results.json` that no run had written."""
-  (tmp_path / 'results.json').write_text('{}')
-  with pytest.raises(errors.GdpError, match='has results.json but no config'):
-    checkpoints.claim(tmp_path, _IDENTITY)
-
-
 def test_the_newest_sound_one_is_loaded(tmp_path):
-  variable, store = _store(tmp_path)
-  for iteration in (1, 2):
-    variable.assign(tf.fill([20000], float(iteration)))
-    store.save(iteration)
+  _save_two(tmp_path)
   _damage(tmp_path, 'ckpt-2')
   told = []
   found, again = _store(tmp_path)

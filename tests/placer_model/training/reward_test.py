@@ -24,18 +24,9 @@ def test_invalid_placement_gets_minus_ten():
 
 
 def test_advantage_is_against_all_previous_trials():
-  mean = reward.MeanOfPreviousTrials()
   # No predecessor: against their own mean, -2.
-  np.testing.assert_allclose(mean.advantages(np.array([-1.0, -3.0])),
-                             [1.0, -1.0])
-  # Against the mean of -1 and -3.
-  np.testing.assert_allclose(mean.advantages(np.array([-5.0])), [-3.0])
+  np.testing.assert_allclose(reward.advantages(np.array([-1., -3.]), 0, 0.),
+                             [1., -1.])
   # Against the mean of -1, -3 and -5.
-  np.testing.assert_allclose(mean.advantages(np.array([0.0, -3.0])), [3.0, 0.0])
-  assert mean.count == 5
-  assert mean.total == -12.0
-
-
-def test_running_mean_goes_on_where_it_stopped():
-  mean = reward.MeanOfPreviousTrials(count=4, total=-8.0)
-  np.testing.assert_allclose(mean.advantages(np.array([-1.5])), [0.5])
+  np.testing.assert_allclose(reward.advantages(np.array([0., -3.]), 3, -9.),
+                             [3., 0.])

@@ -341,3 +341,19 @@ def test_the_control_of_a_loop_is_no_layer():
       })
   net, = layers.of(graph).layers
   assert {layer.name for layer in net.layers} == {'a', 'b', 'flat'}
+
+
+def test_layers_and_their_names_are_read_once(monkeypatch):
+  """A plan by layer, its table and its map once read the scopes twice."""
+  made = []
+
+  class _Counted(layers._Reader):
+
+    def __init__(self, graph):
+      super().__init__(graph)
+      made.append(graph)
+
+  monkeypatch.setattr(layers, '_Reader', _Counted)
+  graph = _step('net/a', 'net/b')
+  layers.names(graph), layers.of(graph), layers.names(graph)
+  assert made == [graph]

@@ -39,3 +39,10 @@ def test_the_full_name_comes_first():
   assert op_matching.candidates({'x_1': 'GPU:0', 'x_2': 'GPU:1'},
                                 ['x_2', 'x_3', 'y']) == [{'GPU:1'}, {'GPU:1'},
                                                          set()]
+
+
+def test_ranks_are_found_where_other_functions_call_the_model():
+  """In `predict` after `fit`, the model made again once had no device."""
+  plan = {f'StatefulPartitionedCall/{op}': at for op, at in _MODEL.items()}
+  assert op_matching.candidates(plan, _AGAIN[:3]) == [{'GPU:0'}, {'GPU:1'},
+                                                      {'GPU:1'}]

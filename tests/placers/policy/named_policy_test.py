@@ -38,6 +38,9 @@ def test_argument_and_variable_name_a_network(moves, monkeypatch):
 def test_a_folder_without_a_network_is_refused(tmp_path):
   with pytest.raises(errors.PolicyMismatchError, match='is not a policy'):
     named_policy.read(str(tmp_path / 'none'))
+  (tmp_path / 'loop').symlink_to(tmp_path / 'loop')
+  with pytest.raises(errors.PolicyMismatchError, match='is not a policy'):
+    named_policy.read(str(tmp_path / 'loop'))
 
 
 def _damage(moves):

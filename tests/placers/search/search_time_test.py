@@ -1,5 +1,6 @@
 import dataclasses
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -65,3 +66,17 @@ def test_a_number_of_prices_ends_a_repeatable_search():
   few, many = (search_time.limit(problem, worth_s, 40.) for worth_s in (.1, .2))
   assert 0 < few.evaluations < many.evaluations
   assert few.evaluations % 16 == 0
+
+
+@pytest.mark.parametrize('ops, count', [
+    (1, 500),
+    (3, 50 * 3**3),
+    (40, sys.maxsize),
+])
+@pytest.mark.parametrize('fields', [{}, {'time_budget_s': 9.}])
+def test_a_search_ends_when_it_has_tried_all_placements(ops, count, fields):
+  """Four ops on two devices were once priced for 16 of 20 seconds."""
+  problem = problems.make(graphs.make_graph(num_ops=ops), **fields)
+  assert problem.cluster.num_devices == 3
+  most = count if fields else min(count, 20_000)
+  assert search_time.evaluations_for(problem) == most

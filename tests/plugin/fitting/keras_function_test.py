@@ -51,6 +51,20 @@ def test_what_the_program_switched_off_is_named(said, monkeypatch):
   assert 'tf.config.run_functions_eagerly' in said[1]
 
 
+def test_ops_do_not_record_the_frames_of_this_package(monkeypatch):
+  """Once the error of an op showed them, if Keras traced a step again."""
+  monkeypatch.setattr(keras_function.option, 'connect', lambda: True)
+  monkeypatch.setattr(keras_function.switch, 'value', lambda _: True)
+  step = tf.function(lambda x: x + 1.)
+  function = keras_function.KerasFunction(step, 'fit of "model"', False)
+  for size in (2, 3):
+    function(tf.ones(size))
+    graph = step.get_concrete_function(tf.ones(size)).graph
+    files = {f.filename for f in graph.get_operations()[-1].traceback}
+    assert __file__ in files
+    assert not {file for file in files if '/gdp_grappler/' in file}
+
+
 def test_calls_run_in_this_thread(monkeypatch):
   """Once `fit` ended with an error if execution was asynchronous."""
   ran = []

@@ -230,6 +230,15 @@ def test_the_line_counts_variables(moves):
                              if moves else 'placed')
 
 
+def test_the_line_of_a_step_that_is_traced_later_counts_no_variables():
+  """Once `train_on_batch` after `fit` told of variables that had moved."""
+  plan = plan_lib.FitPlan({}, ((tf.Variable([1., 2.]), 'd'),),
+                          outcome_lib.Outcome(None, 'placed'),
+                          function='step_7')
+  assert plan.describe('step_7') == plan.describe()
+  assert plan.describe('step_8') == 'placed'
+
+
 def test_a_step_whose_iterator_is_elsewhere_is_not_the_planned_one():
   """Once a fit under another `tf.device` ran apart from its iterator."""
   source, variables = _source()

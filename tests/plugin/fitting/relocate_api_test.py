@@ -245,3 +245,10 @@ def test_other_objects_are_refused(moved):
     variable = tf.compat.v1.get_variable('x', [2])
   with pytest.raises(errors.InfeasiblePlacementError, match='cannot be moved'):
     gdp_grappler.relocate([variable], 'CPU:1')
+
+
+def test_a_name_is_not_that_of_a_numbered_sibling(moved):
+  """Once only the second variable moved."""
+  siblings = [tf.Variable(1., name=f'{n}/w') for n in ('stage_1', 'stage_1_1')]
+  assert gdp_grappler.relocate(siblings, {'stage_1': 'CPU:1'}) == 1
+  assert moved == [('stage_1/w:0', 'CPU:1')]

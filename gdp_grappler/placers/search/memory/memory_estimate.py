@@ -65,7 +65,8 @@ def _last_uses(graph: op_graph.OpGraph, position: np.ndarray) -> np.ndarray:
     position: int64 [N], position of each op in the topological order.
   """
   last = position[graph.tensor_ops]
-  edges, edge_tensors = merges.live_first(graph)
+  order = merges.live_first(graph)
+  edges, edge_tensors = graph.edges[order], graph.edge_tensors[order]
   data = np.flatnonzero(edge_tensors >= 0)
   tensors, consumers = edge_tensors[data], edges[data, 1]
   np.maximum.at(last, tensors, position[consumers])
