@@ -150,7 +150,6 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
     _keep_numbers(sets, table, source.devices)
   groups = sets.numbers()
   shared_lists = colocation.shared_lists(table, groups)
-  devices = table.each(lambda node: node.device)
   groups, pins, user_pins = fixed_ops.pins(source, table, signatures, groups,
                                            allowed_types, freedom.live,
                                            freedom.holds)
@@ -161,23 +160,20 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
   copied = tensor_lists.copied(types, raw_edges)
   _fill_lists(table, frames, shared_lists, copied, starts, tensor_bytes,
               io_bytes)
-  kept, read_on_host = _acyclic(table, frames, shared_lists)
-  sources, outputs, targets = kept.T
   result = op_graph.OpGraph(
       name=source.name, names=tuple(table.names), op_types=tuple(types),
-      edges=np.stack([sources, targets], axis=1), edge_tensors=np.where(
-          outputs >= 0, starts[sources] + outputs,
-          -1), tensor_ops=np.repeat(np.arange(len(nodes)),
-                                    np.diff(starts)), tensor_bytes=tensor_bytes,
-      flops=flops, io_bytes=io_bytes, param_bytes=variable_bytes, groups=groups,
-      allowed_types=allowed_types, pins=tuple(pins), user_pins=user_pins,
-      devices=tuple(devices), executions=frames.executions,
+      tensor_ops=np.repeat(np.arange(len(nodes)), np.diff(starts)),
+      tensor_bytes=tensor_bytes, flops=flops, io_bytes=io_bytes,
+      param_bytes=variable_bytes, groups=groups, allowed_types=allowed_types,
+      pins=tuple(pins), user_pins=user_pins, devices=tuple(
+          node.device for node in nodes), executions=frames.executions,
       stateful=table.flags(lambda node: kernels.is_stateful(node.op)),
       variables=_named(variables, table, groups),
       same_numbers=rounding.same_numbers(table, groups, allowed_types, pins,
                                          source.devices),
       element_types_by_name=element_types.by_name(table, called),
-      made_on_host=host_memory.made(table, starts), read_on_host=read_on_host,
+      made_on_host=host_memory.made(table, starts),
+      **_acyclic(table, frames, shared_lists, starts),
       **_launches(table, types, properties, copied, called))
   return result, frames
 
@@ -269,18 +265,23 @@ def _named(variables: tuple[str, ...], table: node_table.NodeTable,
 
 
 def _acyclic(table: node_table.NodeTable, frames: frames_lib.Frames,
-             shared_lists: set[int]) -> tuple[np.ndarray, np.ndarray]:
-  """Returns edges that do not close loops, [E, 3], and `read_on_host`, [E]."""
+             shared_lists: set[int], starts: np.ndarray) -> dict[str, Any]:
+  """Returns the fields of an `OpGraph` on edges that do not close loops."""
   exits = np.array([(s, -1, t) for s, t in frames.exits], int).reshape(-1, 3)
-  result = np.concatenate([np.asarray(table.edges), exits])
+  edges = np.concatenate([np.asarray(table.edges), exits])
   on_host = np.append(host_memory.read(table), np.zeros(len(exits), bool))
   # Each loop that begins with a shared empty list has a list of its own. So
   # such an edge carries no tensor.
-  result[np.isin(result[:, 0], list(shared_lists)), 1] = -1
+  edges[np.isin(edges[:, 0], list(shared_lists)), 1] = -1
   back = table.flags(lambda node: node.op in op_kinds.NEXT_ITERATIONS)
   merges = table.flags(lambda node: node.op in op_kinds.MERGES)
-  kept = ~(back[result[:, 0]] & merges[result[:, 2]])
-  return result[kept], on_host[kept] & (result[kept, 1] >= 0)
+  kept = ~(back[edges[:, 0]] & merges[edges[:, 2]])
+  sources, outputs, targets = edges[kept].T
+  return {
+      'edges': np.stack([sources, targets], axis=1),
+      'edge_tensors': np.where(outputs >= 0, starts[sources] + outputs, -1),
+      'read_on_host': on_host[kept] & (outputs >= 0)
+  }
 
 
 def write(
