@@ -70,7 +70,8 @@ def kept(place: pathlib.Path, tell: Tell) -> bytes | None:
   Args:
     place: Path of the file, from `path`.
     tell: Function that gets one line if the file exists and cannot be read, or
-      if other users can write the file or its folder.
+      if other users can write the file or its folder. If the folder is the
+      cause, the line is the same for all of its files.
   """
   try:
     whose = _strangers(place.parent, place)
@@ -81,7 +82,8 @@ def kept(place: pathlib.Path, tell: Tell) -> bytes | None:
   except (FileNotFoundError, NotADirectoryError):
     return None
   except OSError as error:
-    tell(f'Cannot read {place}: {error.strerror}. Made anew.')
+    cause = place if os.access(place.parent, os.X_OK) else place.parent
+    tell(f'Cannot read {cause}: {error.strerror}. Made anew.')
     return None
 
 

@@ -94,6 +94,10 @@ class ClusterError(GdpError):
   """A cluster or a device name is unknown, or a cluster file is wrong."""
 
 
+class DeviceNameError(ClusterError):
+  """A text is not a device name, whatever the cluster."""
+
+
 class PlanError(GdpError):
   """A plan file is unreadable or was made for another graph or cluster."""
 

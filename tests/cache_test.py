@@ -46,6 +46,17 @@ def test_the_line_of_a_folder_is_the_same_for_all_its_files(tmp_path):
   assert str(tmp_path / 'cache' / 'a') in line
 
 
+def test_what_a_broken_folder_hides_costs_one_line(tmp_path):
+  """Once each file had its own, and so each graph was a warning."""
+  told = set()
+  (tmp_path / 'cache').symlink_to(tmp_path / 'cache')
+  for name in 'bc':
+    place = cache.path('a', name, folder=tmp_path / 'cache')
+    assert cache.kept(place, told.add) is None
+  line, = told
+  assert line.startswith(f'Cannot read {tmp_path / "cache" / "a"}: Too many')
+
+
 def test_the_line_of_a_shared_folder_is_the_same_for_all_its_files(tmp_path):
   told = set()
   for name in 'bc':

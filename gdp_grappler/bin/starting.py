@@ -7,6 +7,7 @@ which would leave temporary files behind.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib
 import io
@@ -29,8 +30,9 @@ def call(program: str, module: str, function: str) -> int | None:
   """Imports a module and calls one of its functions.
 
   Ctrl-C or SIGTERM during the import ends the process with a line and exit code
-  130. After the import both raise `KeyboardInterrupt` (`end_as_interrupted`). A
-  signal that is ignored when the program starts stays ignored.
+  130. After the import both raise `KeyboardInterrupt` (`end_as_interrupted`).
+  Once the function has ended and no thread is left, both do nothing. A signal
+  that is ignored when the program starts stays ignored.
 
   Args:
     program: Name of the program, for the line.
@@ -56,7 +58,11 @@ def call(program: str, module: str, function: str) -> int | None:
   for number, handler in before.items():
     signal.signal(number, handler)
   end_as_interrupted()
-  code: int | None = called()
+  try:
+    code: int | None = called()
+  finally:
+    # Called before the other functions of `atexit`, which free what is left.
+    atexit.register(_ignore_interrupts)
   return code
 
 
@@ -129,6 +135,16 @@ def interrupts_kept() -> Iterator[None]:
     signal.signal(signal.SIGINT, handler)
     if seen:
       raise KeyboardInterrupt
+
+
+def _ignore_interrupts() -> None:
+  """Lets the process end with the exit code of its result.
+
+  Python resets handlers while it ends, but not ignored signals. So a signal
+  would kill the process, which takes seconds to unload TensorFlow.
+  """
+  for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_IGN)
 
 
 def _interrupt(unused_signal: int, frame: types.FrameType | None) -> None:

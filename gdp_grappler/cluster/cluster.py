@@ -338,7 +338,7 @@ def canonical_device(name: str) -> str:
   a task if the name has one.
 
   Raises:
-    ClusterError: the text is not a device name.
+    DeviceNameError: the text is not a device name.
   """
   hosted = _HOSTED.fullmatch(name) if isinstance(name, str) else None
   if hosted:
@@ -348,7 +348,7 @@ def canonical_device(name: str) -> str:
       r'(?:(/job:[^/]+)(/replica:\d+)?(/task:\d+))?(?:/?device:|/)?'
       r'([A-Za-z]+):(\d+)', str(name))
   if not match:
-    raise errors.ClusterError(
+    raise errors.DeviceNameError(
         f'"{name}" is not a device name. Write for example "GPU:0", '
         f'"worker/1/GPU:0" or "{_TASK}/device:GPU:0".')
   job, replica, number_of_task, kind, number = match.groups()

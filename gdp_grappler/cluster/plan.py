@@ -22,9 +22,8 @@ Further fields:
 * "tables": {"net/words/embeddings": 4}. Number of parts of each table in
   parts, by the name of its variable. A table that is missing is whole.
 
-The digest is of all other fields. A plan without a digest is valid, and so is
-an edited plan. An edited plan causes a warning, because a damaged file looks
-the same.
+The digest is of all other fields. A plan without a digest is valid. So is an
+edited plan, but it causes a warning, because a damaged file looks the same.
 """
 
 from __future__ import annotations
@@ -155,8 +154,7 @@ def load(path: str, graph: op_graph.OpGraph,
 
   Args:
     path: Path of the file.
-    graph: Graph for which the plan was made. Its names may differ in the
-      numbers that Keras gives.
+    graph: The plan's graph. Names may differ in the numbers that Keras gives.
     cluster: Cluster that has the plan's devices; None means the plan's cluster.
 
   Raises:
@@ -382,7 +380,7 @@ def device_index(path: str, name: str, plan: Plan,
   """Index in a cluster of a device that a plan names.
 
   Raises:
-    PlanError: the cluster lacks the device.
+    PlanError: the cluster lacks the device, or the text is no name of one.
   """
   try:
     return cluster.device_index(name)
@@ -390,9 +388,11 @@ def device_index(path: str, name: str, plan: Plan,
     # The name of one op of several may be TensorFlow's, such as "unknown_41".
     ops = [op for op, device in plan.devices.items() if device == name]
     which = f'"{ops[0]}"' if len(ops) == 1 else f'{len(ops)} ops'
+    remedy = ' Place the graph for this cluster.'
+    if isinstance(error, errors.DeviceNameError):
+      remedy = suggestions.did_you_mean(name, cluster.device_labels)
     raise errors.PlanError(
-        f'Plan {path} cannot place {which}. {error} Place the graph for '
-        'this cluster.') from error
+        f'Plan {path} cannot place {which}. {error}{remedy}') from error
 
 
 def _damaged(path: str | os.PathLike[str], why: str) -> errors.PlanError:

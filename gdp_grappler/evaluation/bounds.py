@@ -55,7 +55,10 @@ def lower_bound(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   elsewhere = np.outer(op_details.leave_gpus(graph), hosts
                        != np.arange(len(hosts)))
   work = np.where(elsewhere & np.isfinite(seconds), 0., seconds)
-  path_s = native_graph.longest_from_sources(graph.edges,
+  # A GPU's op hands on tensors of the host when it is dispatched, so a path
+  # does not go on through such a tensor.
+  waits = ~np.append(graph.made_on_host, False)[graph.edge_tensors]
+  path_s = native_graph.longest_from_sources(graph.edges[waits],
                                              graph.topological_order,
                                              seconds.min(axis=1))
   return LowerBound(

@@ -153,9 +153,14 @@ class Estimator {
   }
 
   // Some ops touch only a part of a large tensor or v1 variable. The estimator
-  // counts all of it, so it gets the shape of the part instead.
+  // counts all of it, so it gets the shape of the part instead. A diagonal has
+  // the shape of the output.
   static void KeepTouchedPart(OpInfo* op) {
     const std::string& type = op->op();
+    if (op->inputs_size() > 0 && op->outputs_size() > 0 &&
+        StartsWith(type, {"MatrixDiagPart", "DiagPart"})) {
+      *op->mutable_inputs(0)->mutable_shape() = op->outputs(0).shape();
+    }
     if (op->inputs_size() < 2) return;
     TensorShapeProto* first = op->mutable_inputs(0)->mutable_shape();
     if (StartsWith(type, {"SparseSegment"})) {

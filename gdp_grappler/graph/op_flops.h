@@ -76,7 +76,17 @@ class Arithmetic {
         {"Einsum", &Arithmetic::Einsum},
         {"FusedPadConv2D", &Arithmetic::PaddedConvolution<2>},
         {"FusedResizeAndPadConv2D", &Arithmetic::PaddedConvolution<3>},
-        {"SparseTensorDenseMatMul", &Arithmetic::SparseProduct}};
+        {"SparseTensorDenseMatMul", &Arithmetic::SparseProduct},
+        {"Dilation2D", &Arithmetic::Convolution},
+        {"Dilation2DBackpropInput", &Arithmetic::InputGradient},
+        {"Dilation2DBackpropFilter", &Arithmetic::InputGradient},
+        {"ResizeBicubic", &Arithmetic::Samples<16>},
+        {"ResizeBicubicGrad", &Arithmetic::SamplesGradient<16>},
+        {"ResizeBilinearGrad", &Arithmetic::SamplesGradient<4>},
+        {"LowerBound", &Arithmetic::Searches},
+        {"UpperBound", &Arithmetic::Searches},
+        {"CTCLoss", &Arithmetic::Alignments},
+        {"CTCLossV2", &Arithmetic::Alignments}};
     const auto found = rules->find(op_.op());
     if (found != rules->end()) return (this->*found->second)();
     if (IsQuantized("Conv2D")) return Convolution();
@@ -180,6 +190,37 @@ class Arithmetic {
   }
   double GatedCell() const {
     return Products(Input(0), Size(Input(2)) + Size(Input(3)));
+  }
+
+  // Each number of an image that is resized is a weighted sum of its
+  // neighbours.
+  template <int kNeighbours>
+  double Samples() const {
+    return 2 * kNeighbours * Size(Output(0));
+  }
+  template <int kNeighbours>
+  double SamplesGradient() const {
+    return 2 * kNeighbours * Size(Input(0));
+  }
+
+  // Each value is searched in a sorted row. A step of a search loads a number,
+  // compares, and jumps to where the processor did not expect it to.
+  double Searches() const {
+    constexpr double kStep = 10;
+    return kStep * Size(Input(1)) * std::log2(1 + Last(Input(0)));
+  }
+
+  // Connectionist temporal classification (Graves et al., ICML 2006). Scores
+  // are [time, examples, classes]. Each step of time has a state for each label
+  // and for each blank between labels. A state adds two probabilities, given by
+  // logarithms, for the way there, two for the way back, and one for the
+  // gradient. This takes an exponential and a logarithm each. Each class takes
+  // one exponential.
+  double Alignments() const {
+    constexpr double kExponential = 20, kPerState = 10;
+    const double time = FromLast(Input(0), 2), examples = FromLast(Input(0), 1);
+    const double states = time * (2 * Size(Input(2)) + examples);
+    return kExponential * (kPerState * states + Size(Input(0)));
   }
 
   // FLOPs of an Einsum of two inputs with an ellipsis, which the estimator

@@ -63,8 +63,9 @@ TERMS = {
         'The longest path through a graph. As an order: the op from which the '
         'longest path leads to the end of the step starts first.',
     'cut':
-        'Tensors that are made on one device and used on another one, and '
-        'their bytes.',
+        'Tensors that an op on one device makes and an op on another one uses, '
+        'and their bytes. Tensors that stay in the memory of the host count, '
+        'too, although nothing is copied.',
     'device':
         'A GPU, or the CPU of a host, such as GPU:0 or CPU:0.',
     'dispatch':

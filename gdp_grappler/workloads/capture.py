@@ -53,7 +53,7 @@ def capture(workload: workload_lib.Workload, family: types.ModuleType,
   known = cached(path, tell)
   if known is not None and known.name == workload.name:
     return known
-  tell(f'Building {workload.name}, once; it is kept in {path.parent}.')
+  tell(f'Building {workload.name}, to keep it in {path.parent}.')
   progress.doing(f'building {workload.name}')
   data = _build(workload.name, cards)
   cache.keep(path, _digest(data) + data, tell)

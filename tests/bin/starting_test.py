@@ -24,6 +24,22 @@ def main():
   return 7
 """
 
+_LATE = """
+import atexit, os
+def end(write=os.write, kill=os.kill, process=os.getpid()):
+  kill(process, {number})
+  write(1, b'ended\\n')
+class Late:
+  def __del__(self, end=end):
+    end()
+if {when!r} == 'atexit':
+  atexit.register(end)
+else:
+  late = Late()
+def main():
+  return 7
+"""
+
 
 def _interrupted(folder, importing, before='', within_s=60, by=signal.SIGINT):
   (folder / 'slow.py').write_text(_MODULE.format(importing=importing))
@@ -53,6 +69,19 @@ def test_an_import_that_is_interrupted_is_one_line(tmp_path, by):
 @pytest.mark.parametrize('by', [signal.SIGINT, signal.SIGTERM])
 def test_afterwards_the_program_is_told(tmp_path, by):
   assert _interrupted(tmp_path, False, by=by) == (7, 'caught\n', '')
+
+
+@pytest.mark.parametrize('when', ['atexit', 'unloading'])
+@pytest.mark.parametrize('by', [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_after_the_result_does_nothing(tmp_path, by, when):
+  """The signal killed the process: exit code 130 without a line."""
+  (tmp_path / 'late.py').write_text(_LATE.format(number=int(by), when=when))
+  code = (f'import sys; sys.path.insert(0, {str(tmp_path)!r}); '
+          'from gdp_grappler.bin import starting; '
+          "sys.exit(starting.call('gdp', 'late', 'main'))")
+  done = subprocess.run([sys.executable, '-P', '-c', code], timeout=60,
+                        capture_output=True, text=True, check=False)
+  assert (done.returncode, done.stdout, done.stderr) == (7, 'ended\n', '')
 
 
 def test_in_the_background_it_can_be_ended(tmp_path):

@@ -229,6 +229,19 @@ def test_unknown_device(path, graph, cluster):
               'Place the graph for this cluster')
 
 
+@pytest.mark.parametrize('text, meant', [('GPU1', ' Did you mean "GPU:1"?'),
+                                         (' GPU:0 ', ' Did you mean "GPU:0"?'),
+                                         ('', '')])
+def test_a_text_that_is_no_device_name(path, graph, cluster, text, meant):
+  """The remedy was the one for a device that another cluster has."""
+  edit(path,
+       devices={f'op{i}': text or 'GPU:1' for i in range(3)} | {'op3': text})
+  with pytest.raises(errors.PlanError) as caught:
+    plan.load(path, graph, cluster)
+  assert f'"{text}" is not a device name.' in str(caught.value)
+  assert str(caught.value).endswith(f'/device:GPU:0".{meant}')
+
+
 def test_unknown_and_missing_ops(path, graph):
   edit(path,
        devices={'op0': 'GPU:0', 'op1': 'GPU:0', 'opt': 'GPU:0', 'op3': 'GPU:0'})

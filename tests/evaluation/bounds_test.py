@@ -38,6 +38,11 @@ def test_each_op_is_on_its_fastest_allowed_device():
   assert bound.critical_path_s == 4.
 
 
+def test_a_path_ends_at_a_tensor_of_the_host():
+  graph = graphs.chain(3).replace(made_on_host=[False, True])
+  assert _bound(graph, clusters.make_cluster(2), 1.).critical_path_s == 2.
+
+
 @pytest.mark.parametrize('seed', range(4))
 def test_divided_work_is_the_linear_programme(seed):
   rng = np.random.default_rng(seed)

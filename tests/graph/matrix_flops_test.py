@@ -134,6 +134,29 @@ def test_complex_products_take_four_times_as_much(make, dtype):
   assert _flops(lambda: make(_square(dtype))) == 4 * real > 0
 
 
+@pytest.mark.parametrize('make, flops', [
+    (lambda: tf.raw_ops.RFFT(input=tf.zeros([3, 2]), fft_length=[8], name=
+                             'found'), 3 * 8 * _FFT / 2),
+    (lambda: tf.raw_ops.RFFT(input=tf.zeros([3, 99]), fft_length=[8], name=
+                             'found'), 3 * 8 * _FFT / 2),
+    (lambda: tf.raw_ops.RFFT2D(input=tf.zeros([3, 5, 2]), fft_length=[8, 8],
+                               name='found'), 3 * 64 * 2 * _FFT / 2),
+    (lambda: tf.raw_ops.RFFTND(input=tf.zeros([3, 5, 2]), fft_length=[8, 8],
+                               axes=[1, 2], name='found'),
+     3 * 64 * 2 * _FFT / 2),
+])
+def test_a_transform_pads_or_cuts_its_input(make, flops):
+  """A transform of 2 numbers, padded to 8, cost a twelfth."""
+  assert _flops(make) == pytest.approx(flops)
+
+
+def test_rows_of_a_tridiagonal_matrix_come_one_after_the_other():
+  """Right sides alone were counted."""
+  assert _flops(lambda: tf.raw_ops.TridiagonalSolve(
+      diagonals=tf.zeros([2, 3, _N]), rhs=tf.zeros([2, _N, _K]), name='found')
+               ) == pytest.approx(2 * _N * (60 + _K))
+
+
 def test_a_transform_of_unknown_length_is_as_long_as_its_input():
   assert _flops(lambda: tf.raw_ops.RFFT(
       input=tf.zeros([3, 8]), fft_length=tf.compat.v1.placeholder(

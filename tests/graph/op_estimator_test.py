@@ -155,3 +155,37 @@ def test_lookups_in_a_variable_read_what_they_output():
   assert _update_bytes(
       lambda raw, v, x: raw.ResourceGatherNd(resource=v[0], indices=tf.range(
           10)[:, None], dtype=x.dtype, name='found')) == 3 * 10 / 1000
+
+
+@pytest.mark.parametrize('name, arguments', [
+    ('MatrixDiagPart', {}),
+    ('MatrixDiagPartV2', dict(k=0, padding_value=0.)),
+    ('MatrixDiagPartV3', dict(k=0, padding_value=0.)),
+])
+def test_diagonals_are_read_without_the_rest_of_their_matrices(name, arguments):
+  """All of each matrix counted, though the op reads one number per row."""
+
+  def make():
+    x = tf.compat.v1.placeholder(tf.float32, [3, _UNITS, _UNITS])
+    getattr(tf.raw_ops, name)(input=x, name='found', **arguments)
+
+  assert _bytes(make) == 4 * (2 * 3 * _UNITS + len(arguments))
+
+
+def test_a_diagonal_of_a_square_is_as_long_as_its_side():
+
+  def make():
+    x = tf.compat.v1.placeholder(tf.float32, [_UNITS, _UNITS])
+    tf.raw_ops.DiagPart(input=x, name='found')
+
+  assert _bytes(make) == 4 * 2 * _UNITS
+
+
+def test_a_band_is_read_as_wide_as_it_is():
+
+  def make():
+    x = tf.compat.v1.placeholder(tf.float32, [_UNITS, _UNITS])
+    tf.raw_ops.MatrixDiagPartV3(input=x, k=[-1, 1], padding_value=0.,
+                                name='found')
+
+  assert _bytes(make) == 4 * (2 * 3 * _UNITS + 3)

@@ -230,4 +230,7 @@ def test_a_cache_that_cannot_be_written_costs_one_line(monkeypatch, tmp_path,
   graph = capture.capture(_WORKLOAD, rnnlm, told.append)
   assert graph.graph_def.node
   building, line = told
-  assert 'Building' in building and 'Not kept for the next time' in line
+  # Nothing is said to be kept before it is.
+  assert building == (f'Building {_NAME}, to keep it in '
+                      f'{tmp_path / "file" / "workloads"}.')
+  assert 'Not kept for the next time' in line

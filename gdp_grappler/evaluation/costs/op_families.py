@@ -158,6 +158,10 @@ FAMILIES = {
         Family('decomposition', .05, .8, .15, .8, 10, by_type=True),
         # [Fused multiply-add]; [Jia], [STREAM].
         Family('elementwise', .25, .8, .25, .8, 1),
+        # Loops on a CPU that handle one number at a time and jump as the data
+        # say; a thread for each output on a GPU. [Measured] .011 to .045;
+        # traffic as that of pooling.
+        Family('scalar', .25, .5, .02, .4, 1),
         # Ops that only copy: [Jia], [STREAM].
         Family('movement', .25, .8, .25, .8, 1),
         # [Transpose] times [Jia]; [Measured] 7 GB/s, because strided reads use
@@ -190,7 +194,7 @@ _PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in (
     ('depthwise', r'_?(Fused)?DepthwiseConv.*'),
     ('convolution_gradient', r'Conv[23]DBackprop.*'),
     ('convolution', r'(_?Fused)?_?(Mkl|OneDnn)?Conv([23]D)?|_FusedConv[23]D'
-     r'|_?FusedConv2DBiasActivation|Dilation2D.*'),
+     r'|_?FusedConv2DBiasActivation'),
     ('batch_matmul', r'_?(Mkl|Fused)?BatchMatMul.*|Einsum|XlaEinsum'
      r'|MatrixTriangular.*'),
     ('decomposition', r'Cholesky.*|Matrix(Inverse|Solve|SquareRoot|Logarithm).*'
@@ -203,6 +207,8 @@ _PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in (
     ('reduction', r'Sum|Mean|Max|Min|Prod|All|Any|Arg(Max|Min)|BiasAddGrad'
      r'|L2Loss|Cum(sum|prod)|EuclideanNorm|Bincount'
      r'|ClipByValueGrad|_?GlobalNorm.*'),
+    ('scalar', r'CTCLoss(V2)?|(Low|Upp)erBound|Dilation2D.*|TridiagonalSolve'
+     r'|Resize(Bilinear|Bicubic)Grad'),
     ('pooling', r'(Max|Avg)Pool.*|Fractional.*Pool.*|Resize.*'),
     ('transpose', r'(Conjugate)?Transpose|Reverse(V2|Sequence)?|DepthToSpace'
      r'|SpaceTo(Depth|Batch).*|BatchToSpace.*|ExtractImage.*'),

@@ -19,6 +19,10 @@ from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.legality import node_types
 
 _ALWAYS = (types_pb2.DT_STRING, types_pb2.DT_RESOURCE)
+# Calls of functions, which have all int32 there (`IsFunctionCallOp` in
+# tensorflow/core/common_runtime/memory_types.cc).
+_CALLS = ('PartitionedCall', 'StatefulPartitionedCall', 'While',
+          'StatelessWhile', 'SymbolicGradient')
 
 
 class HostMemory(NamedTuple):
@@ -82,5 +86,6 @@ def _flags(node: node_def_pb2.NodeDef, args: Sequence[Any],
     elif arg.number_attr:
       count = node.attr[arg.number_attr].i
     by_name += [arg.name in named] * count
+  always = (*_ALWAYS, types_pb2.DT_INT32) if node.op in _CALLS else _ALWAYS
   return tuple(
-      host or kind.dtype in _ALWAYS for host, kind in zip(by_name, types))
+      host or kind.dtype in always for host, kind in zip(by_name, types))

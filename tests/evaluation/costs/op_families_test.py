@@ -10,10 +10,9 @@ _EXAMPLES = {
     'decomposition':
         ('Cholesky', 'MatrixInverse', 'MatrixSolveLs', 'Lu', 'Qr', 'Svd', 'Eig',
          'SelfAdjointEigV2', 'MatrixSquareRoot', 'LogMatrixDeterminant'),
-    'call':
-        ('PartitionedCall', 'StatefulPartitionedCall', 'XlaLaunch', 'While',
-         'StatelessIf', 'Case', '__inference_step_12'), 'convolution':
-             ('Conv2D', 'Conv3D', '_FusedConv2D', 'Dilation2D', '_MklConv2D'),
+    'call': ('PartitionedCall', 'StatefulPartitionedCall', 'XlaLaunch', 'While',
+             'StatelessIf', 'Case', '__inference_step_12'), 'convolution':
+                 ('Conv2D', 'Conv3D', '_FusedConv2D', '_MklConv2D'),
     'convolution_gradient':
         ('Conv2DBackpropFilter', 'Conv2DBackpropInput', 'Conv3DBackpropFilterV2'
         ), 'depthwise':
@@ -29,7 +28,10 @@ _EXAMPLES = {
                       ('Sum', 'ArgMax', 'BiasAddGrad', 'L2Loss', 'Cumsum'),
     'normalization': ('FusedBatchNormV3', 'FusedBatchNormGradV3', 'Softmax',
                       'SparseSoftmaxCrossEntropyWithLogits', 'LogSoftmax'),
-    'pooling': ('MaxPool', 'AvgPoolGrad', 'ResizeBilinear'), 'gather':
+    'pooling': ('MaxPool', 'AvgPoolGrad', 'ResizeBilinear'), 'scalar':
+        ('CTCLoss', 'CTCLossV2', 'UpperBound', 'LowerBound', 'Dilation2D',
+         'Dilation2DBackpropFilter', 'TridiagonalSolve', 'ResizeBilinearGrad'),
+    'gather':
         ('GatherV2', 'ResourceGather', 'DynamicStitch', 'Where'), 'scatter':
             ('ScatterNd', 'ResourceScatterAdd', 'UnsortedSegmentSum',
              'StridedSliceGrad', 'ResourceSparseApplyAdagrad'), 'random':

@@ -38,6 +38,19 @@ def test_handles_of_resources_are_always_there():
   assert _of('ReadVariableOp', **attributes) == ((True,), (False,))
 
 
+def test_calls_of_functions_have_their_int32_there():
+  types = {
+      'list': {
+          'type': [
+              tf.int32.as_datatype_enum, tf.float32.as_datatype_enum,
+              tf.resource.as_datatype_enum
+          ]
+      }
+  }
+  assert _of('PartitionedCall', Tin=types,
+             Tout=types) == ((True, False, True), (True, False, True))
+
+
 def _graph():
   with tf.Graph().as_default() as graph:
     x = tf.compat.v1.placeholder(tf.float32, [4, 8], 'x')
