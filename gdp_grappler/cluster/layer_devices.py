@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping, Sequence
 
+from gdp_grappler import errors
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.graph import name_parts
@@ -36,7 +37,15 @@ def layers(
   entries = plan_lib.read_layers(path)
   if entries is None:
     return plan_lib.read(path).layers
-  return layer_map.of_file(path, entries)
+  return of_file(path, entries)
+
+
+def of_file(path: str, entries: Mapping[Any, Any]) -> plan_lib.Layers:
+  """Checks a map of layers that was read from a file; errors name the file."""
+  try:
+    return layer_map.checked(entries)
+  except (errors.PlanError, errors.ClusterError) as error:
+    raise type(error)(f'{path}: {error}') from error
 
 
 def parts_in_plan(plan: plan_lib.Plan, path: str) -> int:
@@ -81,26 +90,30 @@ def match(patterns: Sequence[str], names: Sequence[str]) -> layer_map.Matches:
 
   A scope in the name of a variable is called as its layer, without a number of
   TensorFlow. So if a layer `stage_1` has variables, the pattern 'stage_1' is
-  not for a layer `stage_1_1`.
+  not for a layer `stage_1_1`. Only if no scopes are called exactly as the whole
+  pattern, their numbers are a guess, as in the names of ops. Other patterns
+  have no influence on this.
 
   Args:
     patterns: Patterns as users write them.
     names: [N], names of all variables of one graph or program; '' for an op
       that holds none.
   """
-  paths = [
-      layer_map.path_of(name) for name in dict.fromkeys(names)
-      if not name_parts.is_guess(name)
-  ]
-  scopes = {path[:end] for path in paths for end in range(1, len(path))}
-  wanted = {part for pattern in patterns for part in pattern.split('/')}
-  wanted &= {scope[-1] for scope in scopes}
-  layers = {
-      scope: scope[-1] for scope in scopes
-      if not wanted.isdisjoint((scope[-1],
-                                name_parts.without_number(scope[-1])))
+  known = [n for n in dict.fromkeys(names) if not name_parts.is_guess(n)]
+  paths = {
+      path[:end] for path in map(layer_map.path_of, known)
+      for end in range(1,
+                       len(path) + 1)
   }
-  return layer_map.match(patterns, names, layers)
+  # A variable `scale` does not tell whether a layer is called so.
+  scopes = [name.rpartition('/')[0] + '/' for name in known]
+  of_all = dict.fromkeys(paths, range(len(patterns)))
+  found = layer_map.match(patterns, [*scopes, *known],
+                          as_written=of_all).matching
+  exact = {i for own in found[:len(known)] for i in own}
+  exact |= {i for own in found for i in own if '/' in patterns[i]}
+  return layer_map.match(patterns, names,
+                         as_written=dict.fromkeys(paths, exact))
 
 
 def of_variables(entries: plan_lib.Layers,

@@ -30,7 +30,7 @@ import fnmatch
 import functools
 import re
 import types
-from typing import Any, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -60,13 +60,14 @@ class Matches:
   Attributes:
     patterns: int [N], index of the pattern; -1 for none.
     only_default: bool [N], whether this pattern is '' or '*'.
+    matching: [N], indices of all patterns that match each op.
   """
 
   patterns: np.ndarray
   only_default: np.ndarray
+  matching: Sequence[tuple[int, ...]]
   _written: Sequence[str]
   _scopes: _Scopes
-  _matching: Sequence[tuple[int, ...]]
 
   @property
   def idle(self) -> tuple[str, ...]:
@@ -98,7 +99,7 @@ class Matches:
         number: [] for number, pattern in enumerate(self._written)
         if number not in used and _parts(pattern)
     }
-    for op, numbers in enumerate(self._matching):
+    for op, numbers in enumerate(self.matching):
       for number in own.keys() & numbers:
         own[number].append(op)
     return {
@@ -156,18 +157,10 @@ def checked(entries: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
   return tuple(sorted(entries.items()))
 
 
-def of_file(path: str, entries: Mapping[Any,
-                                        Any]) -> tuple[tuple[str, str], ...]:
-  """Checks a map of layers that was read from a file; errors name the file."""
-  try:
-    return checked(entries)
-  except (errors.PlanError, errors.ClusterError) as error:
-    raise type(error)(f'{path}: {error}') from error
-
-
 def match(
     patterns: Sequence[str], names: Sequence[str],
-    layers: Mapping[_Path, str] = types.MappingProxyType({})
+    layers: Mapping[_Path, str] = types.MappingProxyType({}),
+    as_written: Mapping[_Path, Collection[int]] = types.MappingProxyType({})
 ) -> Matches:
   """Finds the pattern that holds for each op.
 
@@ -175,14 +168,16 @@ def match(
     patterns: Patterns as users write them.
     names: [N], names of all ops of one graph.
     layers: Names of layers that are known, by the path of a scope.
+    as_written: By the path of a scope or op, indices of the patterns whose
+      names, unless they have wildcards, must have the same numbers as it.
   """
   scopes = _Scopes(names, layers)
-  matcher = _Matcher(patterns, scopes)
+  matcher = _Matcher(patterns, scopes, as_written)
   states = [matcher.state_of_op(path) for path in scopes.paths]
   found = np.array([state.best for state in states], int)
   result = np.where(found < 0, matcher.default, found)
-  return Matches(result, (found < 0) & (result >= 0), patterns, scopes,
-                 [state.matching for state in states])
+  return Matches(result, (found < 0) & (result >= 0),
+                 [state.matching for state in states], patterns, scopes)
 
 
 def has_wildcard(pattern: str) -> bool:
@@ -282,7 +277,9 @@ class _Scopes:
 class _Matcher:
   """Matches patterns with the scopes of a graph, and visits each scope once."""
 
-  def __init__(self, patterns: Sequence[str], scopes: _Scopes) -> None:
+  def __init__(self, patterns: Sequence[str], scopes: _Scopes,
+               as_written: Mapping[_Path, Collection[int]]) -> None:
+    self._as_written = as_written
     self._scopes, self._named = scopes, frozenset(scopes.layers.values())
     self._parts = [_parts(pattern) for pattern in patterns]
     self.default = next((i for i, parts in enumerate(self._parts) if not parts),
@@ -330,9 +327,12 @@ class _Matcher:
     rank, best, matching = state.rank, state.best, state.matching
     partial = []
     may_be_layer = path in self._scopes.of_layers
+    as_written = self._as_written.get(path, ())
     for pattern, done in (*state.partial, *self._begun(path[-1], layer)):
       parts = self._parts[pattern]
-      if not self._fits(parts[done], path[-1], layer, may_be_layer):
+      known = path[-1] if (pattern in as_written and
+                           not has_wildcard(parts[done])) else layer
+      if not self._fits(parts[done], path[-1], known, may_be_layer):
         continue
       if done + 1 < len(parts):
         partial.append((pattern, done + 1))

@@ -95,6 +95,7 @@ class _Search:
                schedule.transfer_targets.tolist())
     self._transfers = {key: index for index, key in enumerate(sent)}
     self._units = placement.cluster.compute_units.tolist()
+    self._runs_ahead = [d.asynchronous for d in placement.cluster.devices]
     self._on_units = self._by_end(
         placement.cluster.compute_units[schedule.devices], schedule.end_s)
     self._leaving = self._by_end(schedule.transfer_sources,
@@ -143,8 +144,11 @@ class _Search:
       producer, tensor = self._producers[edge], self._tensors[edge]
       place = self._read[edge]
       if self._made[edge] == place:
-        inputs.append(
-            (float(schedule.end_s[producer]), INPUT, (False, producer)))
+        # The thread of a GPU hands what is on its host to other devices.
+        source = self._devices[producer]
+        ahead = self._runs_ahead[source] and source != device
+        ends_s = schedule.dispatched_s if ahead else schedule.end_s
+        inputs.append((float(ends_s[producer]), INPUT, (False, producer)))
         continue
       transfer = self._transfers.get((producer, tensor, place))
       if transfer is not None:

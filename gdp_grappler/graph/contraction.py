@@ -49,7 +49,8 @@ class Contraction:
 def contract(graph: op_graph.OpGraph, tiles: np.ndarray) -> Contraction:
   """Joins ops of a tile to nodes, and keeps the order and the longest paths.
 
-  Tensors of one node that go to the same set of nodes become one tensor.
+  Tensors of one node that go to the same set of nodes become one tensor. All
+  tensors count as if they were in the memory of the nodes' devices.
 
   Args:
     graph: N ops in G groups.

@@ -33,6 +33,7 @@ _OF_EDGES: dict[str, Any] = {
 _OF_TENSORS: dict[str, Any] = {
     'tensor_ops': np.int32, 'tensor_bytes': np.int64, 'made_on_host': np.bool_
 }
+_HOST_FLAGS = ('read_on_host', 'made_on_host')
 _PAIRS = ('edges', 'allowed_types', 'same_numbers')  # With two columns.
 _Result = TypeVar('_Result')
 
@@ -356,12 +357,10 @@ class OpGraph:
   def replace(self, **changes: Any) -> OpGraph:
     """Returns a copy with some fields changed.
 
-    New edges need a new `read_on_host`, and new tensors a new `made_on_host`,
-    if the graph has such edges or tensors.
+    New edges without `read_on_host` have none, nor have new tensors.
     """
-    for field, flags in (('edges', 'read_on_host'), ('tensor_ops',
-                                                     'made_on_host')):
-      if field in changes and not getattr(self, flags).any():
+    for field, flags in zip(('edges', 'tensor_ops'), _HOST_FLAGS):
+      if field in changes:
         changes.setdefault(flags, None)
     return dataclasses.replace(self, **changes)
 

@@ -12,6 +12,10 @@ from typing import Any
 
 from tensorflow.python.util import tf_stack
 
+from gdp_grappler import method_wrapping
+from gdp_grappler import stack_room
+from gdp_grappler import variable_scopes
+
 _PACKAGE = pathlib.Path(__file__).parents[1]
 
 
@@ -31,13 +35,19 @@ class WithoutPackage(tf_stack.StackTraceFilter):
       super().update()
 
   def get_filtered_filenames(self) -> frozenset[str]:
-    """Returns the files of the package, and those of the scopes around."""
+    """Returns files of the package, and those of the scopes around."""
     return self.parent.get_filtered_filenames() | _files()
 
 
 @functools.cache
 def _files() -> frozenset[str]:
-  return frozenset(map(str, _PACKAGE.rglob('*.py')))
+  # Autograph takes a copy of the set at each call that it converts. So only
+  # files that can be between a program and its ops are in the set.
+  rooms = (_PACKAGE / 'plugin', _PACKAGE / 'sharding')
+  modules = (method_wrapping, stack_room, variable_scopes)
+  return frozenset(
+      (*(str(file) for room in rooms for file in room.rglob('*.py')),
+       *(str(module.__file__) for module in modules)))
 
 
 @functools.cache

@@ -84,7 +84,7 @@ def _warn_of_policy(folder: str) -> None:
   from gdp_grappler.placers.policy import named_policy
   try:
     named_policy.read(None)
-  except errors.GdpError as error:
+  except (errors.GdpError, OSError) as error:
     notices.warn_once(str(error))
 
 

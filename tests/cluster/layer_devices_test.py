@@ -112,3 +112,21 @@ def test_the_names_of_variables_tell_numbered_siblings_apart(patterns, found):
   """The pattern 'stage_1' was once for the layer `stage_1_1`."""
   names = ['stage_1/kernel', 'net/stage_1_1/kernel', 'head_1/bias']
   assert layer_devices.match(patterns, names).patterns.tolist() == found
+
+
+@pytest.mark.parametrize('patterns, names, found', [
+    (['enc/dense', 'dec/dense_1'], ['enc/dense_1/w', 'dec/dense_1/w'], [0, 1]),
+    (['a/dense_1', 'b/dense'], ['a/dense_1/w', 'b/dense_1/w'], [0, 1]),
+    (['dense', 'a/dense_1'], ['a/dense_1/w', 'dense_1/w', 'dense_2/w'
+                             ], [1, 0, 0]),
+    (['a/dense_1', 'dens?'], ['a/dense_1/w', 'b/dense_1/w', 'b/dense_2/w'
+                             ], [0, 1, 1]),
+    (['e*/stage_1'], ['enc/stage_1/w', 'enc/stage_1_1/w'], [0, -1]),
+    (['stage_1/w'], ['stage_1/w', 'stage_1_1/w'], [0, -1]),
+    (['scale'], ['scale_1/scale', 'scale_1/bias'], [0, 0]),
+    (['scale_1'], ['scale_1/w', 'scale_1_1/variable'], [0, 0]),
+])
+def test_a_pattern_does_not_change_what_another_one_matches(
+    patterns, names, found):
+  """A layer named exactly once took the numbers of all others literally."""
+  assert layer_devices.match(patterns, names).patterns.tolist() == found

@@ -118,8 +118,9 @@ class Memory:
             self.released[op])
         for t in self.transfers:
           if t.tensor == tensor:
-            received[tensor, t.target] = Buffer(t.bytes, self._pool(t.target),
-                                                t.taken_up, t.done)
+            received[tensor, t.target,
+                     t.reader] = Buffer(t.bytes, self._pool(t.target),
+                                        t.taken_up, t.done)
             _prolong(local[tensor], t.done)
         for edge in edges:
           if edge.tensor == tensor:
@@ -154,6 +155,10 @@ class Places:
         cpus.get(machine, number) if d.type == 'GPU' else number
         for number, (machine, d) in enumerate(zip(machines, cluster.devices))
     ]
+
+  def of_op(self, op: int) -> int:
+    """The device of an op."""
+    return self._devices[op]
 
   def of_tensor(self, tensor: int) -> int:
     """The device in whose memory a tensor is made."""
@@ -191,12 +196,12 @@ def edges_of(graph: op_graph.OpGraph) -> list[Edge]:
 
 
 def _read(edge: Edge, places: Places, local: Mapping[int, Buffer | None],
-          received: Mapping[tuple[int, int], Buffer]) -> Buffer | None:
+          received: Mapping[tuple[int, int, int], Buffer]) -> Buffer | None:
   """The buffer that the consumer of an edge reads."""
   place = places.read(edge)
   if place == places.made(edge):
     return local[edge.tensor]
-  return received[edge.tensor, place]
+  return received[edge.tensor, place, places.of_op(edge.consumer)]
 
 
 def tensor_bytes(graph: op_graph.OpGraph, tensor: int) -> int:

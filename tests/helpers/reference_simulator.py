@@ -243,12 +243,8 @@ class ReferenceSimulator:
   def _arrive(self, transfer: reference_transfers.Transfer, now: float) -> None:
     """Delivers a transfer, and dispatches ops that waited only for it."""
     transfer.arrived = True
-    for op in self._ready_by([
-        edge for edge in self.edges
-        if (edge.producer, edge.tensor,
-            self.places.read(edge)) == (transfer.op, transfer.tensor,
-                                        transfer.target)
-    ]):
+    key = transfer.op, transfer.tensor, transfer.target, transfer.reader
+    for op in self._ready_by([e for e in self.edges if self._key(e) == key]):
       self._start_thread(op, now)
 
   def _start_thread(self, op: int, now: float) -> None:
@@ -271,9 +267,14 @@ class ReferenceSimulator:
     place = self.places.read(edge)
     if self.places.made(edge) == place:
       return edge.producer in self.ended
-    return any(t.arrived and (t.op, t.tensor, t.target) == (edge.producer,
-                                                            edge.tensor, place)
-               for t in self.transfers)
+    return any(
+        t.arrived and self._key(edge) == (t.op, t.tensor, t.target, t.reader)
+        for t in self.transfers)
+
+  def _key(self, edge: reference_memory.Edge) -> tuple[int | None, ...]:
+    """Edges of one key share a transfer, if they need one."""
+    return (edge.producer, edge.tensor, self.places.read(edge),
+            self.devices[edge.consumer])
 
   def _mark_ready(self, now: float) -> None:
     for op in range(self.graph.num_ops):
@@ -346,30 +347,28 @@ class ReferenceSimulator:
                    key=lambda edge: float('inf')
                    if edge.tensor is None else edge.tensor)
     stays = [self.places.made(edge) == self.places.read(edge) for edge in edges]
-    ready = self._ready_by([e for e, here in zip(edges, stays) if here])
+    direct = [edge for edge, here in zip(edges, stays) if here]
+    ready, last = self._ready_by(direct), {e.consumer: e for e in direct}
     sent = set()
-    for number, (edge, here) in enumerate(zip(edges, stays)):
+    for edge, here in zip(edges, stays):
       source, target = self.places.made(edge), self.places.read(edge)
       if here:
-        again = any(later.consumer == edge.consumer and here_too
-                    for later, here_too in zip(edges[number + 1:], stays[number
-                                                                         + 1:]))
-        if edge.consumer not in ready or again:
+        if edge.consumer not in ready or edge is not last[edge.consumer]:
           continue
         if chain and self.devices[edge.consumer] == chain.device:
           self.ready[edge.consumer] = now
           chain.queue.append(edge.consumer)
         else:
           self._start_thread(edge.consumer, now)
-      elif (edge.tensor, target) not in sent:
-        sent.add((edge.tensor, target))
+      elif self._key(edge) not in sent:
+        sent.add(self._key(edge))
         transfer = reference_transfers.Transfer(
-            edge.tensor, op, source, target,
+            edge.tensor, op, source, target, self.devices[edge.consumer],
             0 if edge.tensor is None else reference_memory.tensor_bytes(
                 self.graph, edge.tensor))
         self.transfers.append(transfer)
         seconds = self.wires.copy_seconds(source, transfer)
-        if self.chained[source]:
+        if chain:
           chain.queue.append(transfer)
         elif seconds:
           self.works.append(

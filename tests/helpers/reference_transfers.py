@@ -16,12 +16,14 @@ class Transfer:
 
   Times are None until they are known. From `start` to `end` the tensor is on
   the link. From `taken_up` to `done` it is in both memories. On a stream it
-  waits for its `earliest` start, which is not before it was `issued`.
+  waits for its `earliest` start, which is not before it was `issued`. It is for
+  ops of the device `reader`, which may read in the memory of their host.
   """
   tensor: int | None
   op: int
   source: int
   target: int
+  reader: int
   bytes: int
   taken_up: float | None = None
   issued: float | None = None

@@ -1,3 +1,5 @@
+import pathlib
+
 import tensorflow as tf
 from tensorflow.python.util import tf_stack
 
@@ -47,3 +49,15 @@ def test_scopes_do_not_change_each_other():
   with tf_stack.CurrentModuleFilter(), op_traces.WithoutPackage():
     pass
   assert _are_in_scope(__file__) == [True]
+
+
+def test_few_files_are_copied_for_each_call_that_autograph_converts():
+  """All files of the package once made tracing twice as slow."""
+  package = pathlib.Path(stack_room.__file__).parent
+  files = {str(file): file.read_text('utf-8') for file in package.rglob('*.py')}
+  with op_traces.WithoutPackage() as scope:
+    hidden = scope.get_filtered_filenames()
+  assert hidden <= files.keys()
+  assert len(hidden) < len(files) / 4
+  wrapping = {name for name, text in files.items() if '_wrapping.wrap(' in text}
+  assert len(wrapping) > 10 and wrapping <= hidden

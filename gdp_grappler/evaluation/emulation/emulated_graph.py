@@ -190,22 +190,15 @@ def _inputs(
 
 
 def _aliased_inputs(graph: EmulatedGraph, data: list[list[str]]) -> list[int]:
-  """[N], the attribute `aliased_input` of each op, see kernel.cc.
-
-  An op passes on the memory of its first input only if its outputs are in the
-  memory of the same device.
-  """
+  """[N], the attribute `aliased_input` of each op, see kernel.cc."""
   edges = np.flatnonzero(graph.edge_tensors >= 0)
   readers, first = np.unique(graph.edges[edges, 1], return_index=True)
   on_host = dict(
       zip(readers.tolist(), graph.read_on_host[edges[first]].tolist()))
-  made: list[set[bool]] = [set() for _ in range(graph.num_ops)]
-  for op, host in zip(graph.tensor_ops.tolist(), graph.made_on_host.tolist()):
-    made[op].add(host)
   result = [_NEW_MEMORY] * graph.num_ops
   for op in np.flatnonzero(graph.aliases).tolist():
     if op not in on_host:
       result[op] = _NO_INPUT
-    elif made[op] <= {on_host[op]}:
+    else:
       result[op] = len(data[op]) if on_host[op] else 0
   return result

@@ -33,8 +33,11 @@ using Tensor = std::unique_ptr<TF_Tensor, DeleteTensor>;
 struct Kernel {
   int64_t op;
   // The input whose memory the outputs use, `kNoInput` if they use memory that
-  // the op holds, `kNewMemory` if they use none that is there.
+  // the op holds, `kNewMemory` if they use none that is there. On a GPU, only
+  // outputs in the same memory, its own or that of the host, can use an input.
   int64_t aliased_input;
+  // Numbers of inputs and outputs that a GPU has in its own memory.
+  int64_t num_inputs, num_outputs;
   int64_t parameter_bytes;
   std::vector<int64_t> output_bytes;
   Tensor parameters;  // Allocated in the first step.
@@ -51,6 +54,14 @@ void* Create(TF_OpKernelConstruction* construction) {
   if (Ok(status)) {
     TF_OpKernelConstruction_GetAttrInt64(construction, "aliased_input",
                                          &kernel->aliased_input, status.get());
+  }
+  if (Ok(status)) {
+    TF_OpKernelConstruction_GetAttrInt64(construction, "num_inputs",
+                                         &kernel->num_inputs, status.get());
+  }
+  if (Ok(status)) {
+    TF_OpKernelConstruction_GetAttrInt64(construction, "num_outputs",
+                                         &kernel->num_outputs, status.get());
   }
   if (Ok(status)) {
     TF_OpKernelConstruction_GetAttrInt64(construction, "parameter_bytes",
@@ -92,38 +103,39 @@ void ForgetTensor(void*, size_t, void* tensor) {
   if (tensor != nullptr) TF_DeleteTensor(static_cast<TF_Tensor*>(tensor));
 }
 
-// Sets outputs that use the memory of an input and keep it alive.
-void SetAliases(const Kernel& kernel, TF_OpKernelContext* context,
-                const Status& status) {
-  for (size_t i = 0; i < kernel.output_bytes.size() && Ok(status); ++i) {
-    TF_Tensor* input = nullptr;
-    if (kernel.aliased_input != kNoInput) {
-      TF_GetInput(context, static_cast<int>(kernel.aliased_input), &input,
-                  status.get());
-      if (!Ok(status)) return;
-    }
-    void* place = input == nullptr ? nullptr : TF_TensorData(input);
-    if (place == nullptr) {
-      place = NowhereOf(kernel.op);
-      TheMachine().SetWriter(place, kernel.op);
-    }
-    const int64_t bytes = kernel.output_bytes[i];
-    const Tensor output(
-        TF_NewTensor(TF_UINT8, &bytes, 1, place, bytes, ForgetTensor, input));
-    TF_SetOutput(context, static_cast<int>(i), output.get(), status.get());
-  }
+bool IsAlias(const Kernel& kernel, int64_t output) {
+  if (kernel.aliased_input < 0) return kernel.aliased_input == kNoInput;
+  return (kernel.aliased_input >= kernel.num_inputs) ==
+         (output >= kernel.num_outputs);
 }
 
-void AllocateOutputs(const Kernel& kernel, TF_OpKernelContext* context,
-                     const Status& status) {
-  for (size_t i = 0; i < kernel.output_bytes.size() && Ok(status); ++i) {
-    const int64_t bytes = kernel.output_bytes[i];
-    const Tensor output(TF_AllocateOutput(context, static_cast<int>(i),
-                                          TF_UINT8, &bytes, 1, bytes,
-                                          status.get()));
-    if (Ok(status) && bytes > 0) {
-      TheMachine().SetWriter(TF_TensorData(output.get()), kernel.op);
-    }
+// Sets an output that uses the memory of an input and keeps it alive.
+void SetAlias(const Kernel& kernel, int index, TF_OpKernelContext* context,
+              const Status& status) {
+  TF_Tensor* input = nullptr;
+  if (kernel.aliased_input != kNoInput) {
+    TF_GetInput(context, static_cast<int>(kernel.aliased_input), &input,
+                status.get());
+    if (!Ok(status)) return;
+  }
+  void* place = input == nullptr ? nullptr : TF_TensorData(input);
+  if (place == nullptr) {
+    place = NowhereOf(kernel.op);
+    TheMachine().SetWriter(place, kernel.op);
+  }
+  const int64_t bytes = kernel.output_bytes[index];
+  const Tensor output(
+      TF_NewTensor(TF_UINT8, &bytes, 1, place, bytes, ForgetTensor, input));
+  TF_SetOutput(context, index, output.get(), status.get());
+}
+
+void AllocateOutput(const Kernel& kernel, int index,
+                    TF_OpKernelContext* context, const Status& status) {
+  const int64_t bytes = kernel.output_bytes[index];
+  const Tensor output(TF_AllocateOutput(context, index, TF_UINT8, &bytes, 1,
+                                        bytes, status.get()));
+  if (Ok(status) && bytes > 0) {
+    TheMachine().SetWriter(TF_TensorData(output.get()), kernel.op);
   }
 }
 
@@ -141,11 +153,12 @@ Tensor Allocate(Kernel& kernel, TF_OpKernelContext* context,
         AllocateTemporary(context, kernel.parameter_bytes, status);
     if (!Ok(status)) kernel.parameters.reset();
   }
-  if (Ok(status)) {
-    if (kernel.aliased_input != kNewMemory) {
-      SetAliases(kernel, context, status);
+  const int outputs = static_cast<int>(kernel.output_bytes.size());
+  for (int i = 0; i < outputs && Ok(status); ++i) {
+    if (IsAlias(kernel, i)) {
+      SetAlias(kernel, i, context, status);
     } else {
-      AllocateOutputs(kernel, context, status);
+      AllocateOutput(kernel, i, context, status);
     }
   }
   if (Ok(status) && workspace_bytes > 0) {

@@ -111,10 +111,12 @@ asynchronous devices are:
 * Memory of the host. An op on a GPU has some of its tensors in the memory of
   the host (`OpGraph.made_on_host`, `OpGraph.read_on_host`). These tensors are
   simulated as if they were on the CPU of the host: they occupy its memory, and
-  a transfer takes them from or to a GPU, also if one GPU has both ops. A tensor
-  that is made and read in the memory of one host needs no transfer. If a
-  consumer on another device becomes ready by it, the consumer gets a new
-  thread.
+  a transfer takes them from or to a GPU, also if one GPU has both ops. The
+  thread that dispatches the producer issues this transfer. Consumers on one
+  device share a transfer, consumers on several GPUs of a host do not. A tensor
+  that is made and read in the memory of one host needs no transfer. An
+  asynchronous device hands it on at the producer's dispatch. If a consumer on
+  another device becomes ready by it, the consumer gets a new thread.
 
 TensorFlow has no priorities, and dispatch leaves no choice between ops. With
 priorities an asynchronous device is simulated op by op like a synchronous one,

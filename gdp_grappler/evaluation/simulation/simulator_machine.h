@@ -37,7 +37,7 @@ class alignas(64) Machine {
         group_device_(graph.num_groups),
         input_buffer_(graph.num_inputs),
         next_edge_(graph.num_edges),
-        copy_on_(graph.num_devices),
+        copy_for_(2 * graph.num_devices),
         root_chain_(graph.num_devices),
         roots_left_(graph.num_devices) {}
 
@@ -167,7 +167,7 @@ class alignas(64) Machine {
     chains_.Reset();
     copies_.Reset(schedule);
     host_.Reset();
-    std::fill(copy_on_.begin(), copy_on_.end(), std::make_pair(kNone, kNone));
+    std::fill(copy_for_.begin(), copy_for_.end(), std::make_pair(kNone, kNone));
     if (schedule) {
       schedule->start_s.assign(g_.num_ops, 0.0);
       schedule->end_s.assign(g_.num_ops, 0.0);
@@ -416,7 +416,7 @@ class alignas(64) Machine {
   }
 
   // Gives an output to the consumers that read it where it is, and sends it
-  // once to every other device in whose memory it is read.
+  // once for the other consumers on each device that read it in one memory.
   void Deliver(int32_t device, int32_t output, int32_t buffer, int32_t op) {
     const int32_t source = Place(device, g_.outputs[output]);
     const int32_t end = g_.outputs[output + 1].first_edge;
@@ -426,10 +426,12 @@ class alignas(64) Machine {
       const int32_t target = Place(reader, edge);
       int32_t read = buffer;
       if (target != source) {
-        if (copy_on_[target].first != output) {
-          copy_on_[target] = {output, Send(source, output, target, buffer, op)};
+        auto& [of, index] = copy_for_[2 * reader + (target != reader)];
+        if (of != output) {
+          of = output;
+          index = Send(device, source, output, target, buffer, op);
         }
-        Copy& copy = copies_[copy_on_[target].second];
+        Copy& copy = copies_[index];
         (copy.first_edge == kNone ? copy.first_edge
                                   : next_edge_[copy.last_edge]) = e;
         next_edge_[e] = kNone;
@@ -449,12 +451,13 @@ class alignas(64) Machine {
     }
   }
 
-  // Sends an output, after the work of the sender for it, if there is any.
-  int32_t Send(int32_t source, int32_t output, int32_t target, int32_t buffer,
-               int32_t op) {
+  // Sends an output of an op on `device`, after the work of the sender for it,
+  // if there is any.
+  int32_t Send(int32_t device, int32_t source, int32_t output, int32_t target,
+               int32_t buffer, int32_t op) {
     const int32_t index =
         copies_.New(g_.outputs[output], source, target, buffer, op);
-    if (IsChained(source)) {
+    if (IsChained(device)) {
       chains_.Append(chain_, ~index);
     } else if (!Owe(source, index)) {
       Issue(index);
@@ -558,7 +561,9 @@ class alignas(64) Machine {
   Vector<int32_t> group_device_;    // [G]
   Vector<int32_t> input_buffer_;    // [inputs] buffer that the consumer reads.
   Vector<int32_t> next_edge_;       // [E] next edge that the same copy serves.
-  Vector<std::pair<int32_t, int32_t>> copy_on_;  // [D] output and its copy.
+  // [D, 2] output and its copy for readers on a device, in its own memory and
+  // in that of its host.
+  Vector<std::pair<int32_t, int32_t>> copy_for_;
   Vector<int32_t> root_chain_;  // [D] chain that dispatches the roots.
   Vector<int32_t> roots_left_;  // [D] number of roots not taken up yet.
 };

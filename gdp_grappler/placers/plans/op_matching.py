@@ -5,18 +5,19 @@ So an op is looked up by these forms of its name, in this order:
 
 1. The full name.
 2. Ranks in place of numbers (`numbered_names`).
-3. The same ranks for names without the calls that the ops were inlined from.
-   `predict` calls the functions of a model differently than `fit` does.
-4. The name without the last number of each scope.
-5. The name without all numbers at the end of each scope.
+3. The full name without the calls that the op was inlined from. `predict` calls
+   the functions of a model differently than `fit` does.
+4. Ranks of the names without these calls.
+5. The name without the last number of each scope.
+6. The name without all numbers at the end of each scope.
 
-If ranks make the names of both graphs equal, they come first. For example, the
-plan may have `dense` and `dense_1`, and the graph `dense_1` and `dense_2`.
+If ranks make the names of both graphs equal, they come before the full names.
+For example, the plan may have `dense` and `dense_1`, and the graph `dense_1`
+and `dense_2`. The same holds for the names without calls.
 """
 
 from __future__ import annotations
 
-import itertools
 from typing import Collection, Iterator, Mapping, Sequence
 
 from gdp_grappler.cluster import layer_map
@@ -37,11 +38,12 @@ def candidates(devices: Mapping[str, str],
     plan has ops with the same form of the name on different devices.
   """
   result: list[set[str]] = [set()] * len(names)
-  forms = zip(_forms(names), _forms(devices))
-  full, ranks = next(forms), next(forms)
-  if set(ranks[0]) == set(ranks[1]):
-    full, ranks = ranks, full
-  for ours, theirs in itertools.chain((full, ranks), forms):
+  forms = [*zip(_forms(names), _forms(devices))]
+  for first in (0, 2):
+    ours, theirs = forms[first + 1]
+    if set(ours) == set(theirs):
+      forms[first:first + 2] = forms[first + 1], forms[first]
+  for ours, theirs in forms:
     known: dict[str, set[str]] = {}
     for form, device in zip(theirs, devices.values()):
       known.setdefault(form, set()).add(device)
@@ -53,6 +55,8 @@ def _forms(names: Collection[str]) -> Iterator[Sequence[str]]:
   """Yields all names in each form of the module's docstring."""
   yield [*names]
   yield numbered_names.ranked(names)
-  yield numbered_names.ranked([*map(name_parts.without_calls, names)])
+  without_calls = [*map(name_parts.without_calls, names)]
+  yield without_calls
+  yield numbered_names.ranked(without_calls)
   yield [*map(layer_map.bare_name, names)]
   yield [*map(layer_map.plain_name, names)]

@@ -102,7 +102,7 @@ def of_file(path: str) -> Plan:
     ClusterError: a value of the map is no device.
   """
   layers = plan_lib.read_layers(path)
-  return path if layers is None else layer_map.of_file(path, layers)
+  return path if layers is None else layer_devices.of_file(path, layers)
 
 
 def may_round(plan: Plan | None) -> bool:

@@ -306,12 +306,18 @@ class TestHostMemory:
     assert _curve(schedule, GPU0) == [(0, 0)]
     assert _curve(schedule, CPU)[0] == (0, 100)
 
-  def test_readers_on_one_host_share_a_copy(self):
+  def test_readers_of_one_device_share_a_copy(self):
     edges = [(0, 1, 100), (0, 2, 100), (0, 3, 100)]
-    graph = graphs.make_graph(edges).replace(read_on_host=[True, True, False])
-    schedule = _simulate(graph, [GPU0, GPU0, GPU1, CPU])
-    assert schedule.transfer_targets.tolist() == [CPU]
-    assert schedule.start_s.tolist() == [.125, 3.75, 3.75, 3.625]
+    graph = graphs.make_graph(edges).replace(read_on_host=[True] * 3)
+    schedule = _simulate(graph, [GPU0, GPU0, GPU0, GPU1])
+    assert schedule.transfer_targets.tolist() == [CPU, CPU]
+    assert schedule.start_s.tolist() == [.125, 3.75, 4.75, 5.75]
+
+  def test_the_thread_of_a_gpu_issues_copies_of_what_it_makes_on_the_host(self):
+    graph = graphs.make_graph([(0, 1, 100, 0), (0, 2, 100, 1)],
+                              flops=0).replace(made_on_host=[True, True])
+    schedule = _simulate(graph, [GPU0] * 3, [0., 1., 1.], copy_dispatch_s=3)
+    assert schedule.transfer_start_s.tolist() == [3.125, 6.125]
 
 
 def _with_host_op(op: int, num_ops: int = 4) -> op_graph.OpGraph:

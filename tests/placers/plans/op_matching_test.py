@@ -46,3 +46,21 @@ def test_ranks_are_found_where_other_functions_call_the_model():
   plan = {f'StatefulPartitionedCall/{op}': at for op, at in _MODEL.items()}
   assert op_matching.candidates(plan, _AGAIN[:3]) == [{'GPU:0'}, {'GPU:1'},
                                                       {'GPU:1'}]
+
+
+def test_full_names_come_first_where_other_functions_call_the_model():
+  """Ranks gave `dense_1` the device of `dense` if `dense` was not called."""
+  plan = {f'StatefulPartitionedCall/{op}': at for op, at in _MODEL.items()}
+  graph = ['PartitionedCall/s/dense_1/MatMul', 'PartitionedCall/s/dense/MatMul']
+  assert op_matching.candidates(plan, graph) == [{'GPU:1'}, {'GPU:0'}]
+  graph[1] = 'PartitionedCall/s/dense_2/MatMul'
+  assert op_matching.candidates(plan, graph) == [{'GPU:1'}, {'GPU:1'}]
+
+
+def test_ranks_without_calls_come_first_if_they_fit_all_ops():
+  plan = {
+      'StatefulPartitionedCall/dense/MatMul': 'GPU:0',
+      'StatefulPartitionedCall/dense_1/MatMul': 'GPU:1'
+  }
+  graph = ['PartitionedCall/dense_1/MatMul', 'PartitionedCall/dense_2/MatMul']
+  assert op_matching.candidates(plan, graph) == [{'GPU:0'}, {'GPU:1'}]
