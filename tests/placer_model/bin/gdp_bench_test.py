@@ -201,7 +201,9 @@ def test_two_graphs_and_three_placers(run, six):
   assert (tmp_path / 'pictures' / 'bars.png').exists()
   charts = {p.stem for p in (tmp_path / 'pictures' / 'gantt').iterdir()}
   assert charts == {'dense_train_step@2xP100', 'lstm_train_step@2xK40'}
-  assert len(list(tmp_path.glob('plans/*/*.json'))) == 6
+  # Placements with control edges, if these gain, are in files of their own.
+  plans = [p.name for p in tmp_path.glob('plans/*/*.json')]
+  assert sum(not name.endswith('-ordered.json') for name in plans) == 6
 
   times = {p: p.stat().st_mtime_ns for p in tmp_path.glob('cells/*/*.json')}
   for quiet in (True, False):
@@ -279,7 +281,7 @@ def test_plans_are_those_of_a_run_without_ray(run, six, tmp_path):
       path.relative_to(folder): path.read_bytes()
       for path in folder.glob('plans/*/*.json')
   } for folder in (tmp_path, six[0]))
-  assert found == expected and len(found) == 6
+  assert found == expected and len(found) >= 6
   # And a run without goes on where one with Ray ended.
   again = run(*_flags(tmp_path))
   assert again.code == 0 and 'kept: gpu_only' in again.stdout
@@ -368,7 +370,9 @@ def test_another_seed_is_another_cell_and_chart(run, tmp_path):
 def test_a_cell_whose_plan_was_lost_is_computed_again(run, six, tmp_path):
   shutil.copytree(six[0], tmp_path, dirs_exist_ok=True)
   flags = _flags(tmp_path, tasks=_TASKS.split(',')[0])
-  plans = sorted(tmp_path.glob('plans/dense_train_step*/*.json'))
+  plans = sorted(plan
+                 for plan in tmp_path.glob('plans/dense_train_step*/*.json')
+                 if not plan.stem.endswith('-ordered'))
   assert len(plans) == 3
   before = [plan.read_bytes() for plan in plans]
   plans[0].unlink()
