@@ -122,9 +122,9 @@ class MatrixArithmetic {
     const double vectors = least * least * (14 * most + 8 * least);
     return Matrices() * (Wants("compute_uv") ? vectors : values);
   }
-  // Thomas' algorithm: an elimination and a substitution. A row waits for three
-  // divisions by what the row before it gave, each as long as 20 operations.
-  // Right sides are computed meanwhile, several at a time.
+  // Thomas' algorithm: an elimination and a substitution. Each row waits for
+  // three divisions that need the result of the row before. A division takes as
+  // long as 20 operations. Meanwhile the processor computes the right sides.
   double Tridiagonal() const {
     const double sides = FromLast(InputShape(op_, 1), 0);
     const double numbers = SizeOf(InputShape(op_, 1));

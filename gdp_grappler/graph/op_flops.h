@@ -211,13 +211,16 @@ class Arithmetic {
   }
 
   // Connectionist temporal classification (Graves et al., ICML 2006). Scores
-  // are [time, examples, classes]. Each step of time has a state for each label
-  // and for each blank between labels. A state adds two probabilities, given by
-  // logarithms, for the way there, two for the way back, and one for the
-  // gradient. This takes an exponential and a logarithm each. Each class takes
-  // one exponential.
+  // are [time, examples, classes]. Each time step has a state for each label
+  // and for each blank between labels. The softmax computes one exponential for
+  // each score.
   double Alignments() const {
-    constexpr double kExponential = 20, kPerState = 10;
+    // Operations of an exponential or a logarithm.
+    constexpr double kExponential = 20;
+    // A state adds probabilities, which are given as logarithms: two forwards,
+    // two backwards and one for the gradient. Each of these additions takes an
+    // exponential and a logarithm.
+    constexpr double kPerState = 10;
     const double time = FromLast(Input(0), 2), examples = FromLast(Input(0), 1);
     const double states = time * (2 * Size(Input(2)) + examples);
     return kExponential * (kPerState * states + Size(Input(0)));

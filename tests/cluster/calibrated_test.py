@@ -74,7 +74,8 @@ def test_only_such_cards_of_a_mixed_cluster():
          ] == [False, True, False]
 
 
-# A calibration of an H200 was used for H100s, which have the same FLOP/s.
+# An H200 and an H100 have the same FLOP/s. So a cluster of H100s once got the
+# calibration of an H200.
 @pytest.mark.parametrize('cluster, card', [('2xP100', calibrations.H100),
                                            ('2xH100', 'NVIDIA H200')])
 def test_without_such_a_card_it_is_refused(cluster, card):

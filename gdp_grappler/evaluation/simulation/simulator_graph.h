@@ -75,8 +75,8 @@ struct MemoryPoint {
 };
 
 struct Schedule {
-  // By topological position. On an asynchronous device, an op is dispatched
-  // before its kernels start.
+  // [N] by topological position. An asynchronous device starts the kernels of
+  // an op after a thread has dispatched the op.
   std::vector<double> start_s, end_s, dispatched_s;
   std::vector<int32_t> slot;  // By topological position.
   std::vector<Transfer> transfers;

@@ -13,7 +13,8 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
 
-# Doublings of the number of placements above which no search prices them all.
+# A graph with 2 to the power of this number of placements, or more, has too
+# many placements for a search to price all of them.
 _MOST_DOUBLINGS = 40
 
 
